@@ -1,0 +1,9 @@
+//! Compute units: waves, LDS, memory access, scheduling.
+//!
+//! A kernel's instructions are decoded once into [`inst::Inst`]s, each with the handler that executes it. Registers are rows of
+//! lanes; a handler works on whole rows, compiled for each vector width of the host ([`level`]).
+
+pub mod inst;
+pub mod level;
+pub mod valu;
+pub mod wave;

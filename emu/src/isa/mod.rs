@@ -1,0 +1,9 @@
+//! The instruction sets: targets, decoded instructions, tables, disassembly.
+//!
+//! Decode tables are data harvested from LLVM's disassembler (`cargo run -p kfdrun-harvest`), one a target. A decoded
+//! instruction is the same type for all targets; what differs between generations (selector numbers, field positions)
+//! ends here.
+
+mod inst;
+
+pub use inst::*;

@@ -1,0 +1,8 @@
+//! The emulated machine: a second [`kfd::Driver`], in the same process.
+//!
+//! `kernel` answers the ioctls by the kernel's rules, `cp` processes AQL packets, `cu` runs waves, `isa` knows the
+//! instructions, `machine` the devices that can be had.
+
+pub mod cu;
+pub mod isa;
+pub mod memory;

@@ -1,0 +1,1 @@
+//! The AMDKFD user interface as data (`include/uapi/linux/kfd_ioctl.h`, `kfd_sysfs.h`).
