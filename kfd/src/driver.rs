@@ -22,7 +22,8 @@ pub trait Driver: Send + Sync {
     ///
     /// # Safety
     /// With `MAP_FIXED`, `addr..addr + len` must be a reservation the caller owns and nothing may hold references into.
-    unsafe fn mmap(&self, addr: usize, len: usize, prot: i32, flags: i32, fd: i32, offset: u64) -> Result<usize, Errno>;
+    unsafe fn mmap(&self, addr: usize, len: usize, prot: i32, flags: i32, fd: i32, offset: u64)
+    -> Result<usize, Errno>;
 
     /// `munmap(addr, len)`.
     ///

@@ -63,10 +63,16 @@ pub fn line(event: &Event) -> String {
         Event::Reserve { queue_id, index } => format!("reserve   queue {queue_id} packet {index}"),
         Event::Publish { queue_id, index, packet, label } => {
             let word = u32::from_le_bytes([packet[0], packet[1], packet[2], packet[3]]);
-            format!("publish   queue {queue_id} packet {index} header {:#06x} setup {} {label}", word & 0xffff, word >> 16)
+            format!(
+                "publish   queue {queue_id} packet {index} header {:#06x} setup {} {label}",
+                word & 0xffff,
+                word >> 16
+            )
         }
         Event::Doorbell { queue_id, value } => format!("doorbell  queue {queue_id} value {value}"),
-        Event::Fetch { queue_id, index, header } => format!("fetch     queue {queue_id} packet {index} header {header:#06x}"),
+        Event::Fetch { queue_id, index, header } => {
+            format!("fetch     queue {queue_id} packet {index} header {header:#06x}")
+        }
         Event::Dispatch { queue_id, index, kernel_object, workgroups: [x, y, z], wave_size } => format!(
             "dispatch  queue {queue_id} packet {index} kernel object {kernel_object:#x} work-groups {x}x{y}x{z} wave{wave_size}"
         ),
