@@ -1,9 +1,13 @@
 //! Compute units: waves, LDS, memory access, scheduling.
 //!
-//! A kernel's instructions are decoded once into [`inst::Inst`]s, each with the handler that executes it. Registers are rows of
-//! lanes; a handler works on whole rows, compiled for each vector width of the host ([`level`]).
+//! A kernel's instructions are decoded once into [`inst::Inst`]s, each with the handler that executes it. Registers are
+//! rows of lanes; a handler works on whole rows, compiled for each vector width of the host ([`level`]).
 
+pub mod dispatch;
 pub mod inst;
 pub mod level;
+pub mod lower;
+pub mod mem;
+pub mod salu;
 pub mod valu;
 pub mod wave;

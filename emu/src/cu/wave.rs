@@ -78,6 +78,8 @@ pub struct Wave {
     pub scalar: [u32; scalar::COUNT],
     /// MODE register: round 3:0, denorm 7:4, DX10_CLAMP 8, IEEE 9, and what else the target has.
     pub mode: u32,
+    /// Memory it reaches.
+    pub port: super::mem::MemoryPort,
     /// Why the wave stopped, when its state is [`State::Faulted`].
     pub fault: Option<Box<trace::Fault>>,
 }

@@ -1,0 +1,1 @@
+//! Scalar operations: SOP1, SOP2, SOPK, SOPC, SOPP.
