@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Builds the test programs' images. The images are checked in, so only a change of the sources needs this.
+# Needs clang-22 and ld.lld-22. `build.sh --check` rebuilds into a temporary folder and compares.
+set -euo pipefail
+cd "$(dirname "$0")"
+out=images
+if [ "${1:-}" = --check ]; then
+  out=$(mktemp -d)
+  trap 'rm -rf "$out"' EXIT
+fi
+mkdir -p "$out"
+flags=(--target=amdgcn-amd-amdhsa -nogpulib -nostdlib -ffreestanding -O2 -fuse-ld=lld-22 -Wl,--build-id=none -Wno-unused-parameter)
+build() { # name target sources... [-- flags]
+  local name=$1 target=$2
+  shift 2
+  clang-22 "${flags[@]}" -mcpu="$target" "$@" -o "$out/$name.$target"
+  chmod -x "$out/$name.$target"
+}
+every=(gfx900 gfx906 gfx90a gfx942 gfx1030 gfx1100 gfx1201)
+for target in "${every[@]}"; do
+  build hello "$target" hello.c start.c rpc.c
+  build sum "$target" sum.c start.c
+  build data "$target" data.c start.c
+  build stack "$target" stack.c start.c
+  build groups "$target" groups.c start.c -flto
+  build fault "$target" fault.c start.c -g
+  build kernels "$target" kernels.c
+done
+for target in gfx90a gfx1100; do
+  build trap "$target" trap.c start.c
+  build spin "$target" spin.c start.c
+  build illegal "$target" illegal.c start.c
+  build big_return "$target" big_return.c start.c
+done
+for version in 4 5; do
+  clang-22 "${flags[@]}" -mcpu=gfx90a -mcode-object-version=$version kernels.c -o "$out/kernels-v$version.gfx90a"
+done
+clang-22 "${flags[@]}" -mcpu=gfx1100 -mwavefrontsize64 -flto groups.c start.c -o "$out/groups-wave64.gfx1100"
+if [ "$out" != images ]; then
+  diff -r "$out" images && echo "images match their sources"
+fi
