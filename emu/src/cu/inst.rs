@@ -90,6 +90,30 @@ pub struct Inst {
     pub extra: Option<Box<Extra>>,
 }
 
+impl Inst {
+    /// An instruction with this handler and `decoded` kept for reports; operands are for the caller to fill in.
+    pub fn new(run: Handler, decoded: &Decoded) -> Inst {
+        Inst {
+            run: Some(run),
+            dst: 0,
+            dst2: 0,
+            src: [Src(0); 3],
+            imm: 0,
+            len: decoded.len,
+            flags: 0,
+            aux: 0,
+            extra: Some(Box::new(Extra::new(decoded))),
+        }
+    }
+}
+
+impl Extra {
+    /// Without handler data.
+    pub fn new(decoded: &Decoded) -> Extra {
+        Extra { decoded: decoded.clone(), data: None }
+    }
+}
+
 /// The cold part of an [`Inst`].
 pub struct Extra {
     /// The instruction as decoded.

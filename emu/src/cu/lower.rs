@@ -56,7 +56,7 @@ impl Width {
 #[derive(Default)]
 pub struct ConstantPool {
     rows: Vec<Row>,
-    index: HashMap<u64, u32>,
+    index: HashMap<(u64, u32), u32>,
 }
 
 /// Constants a code may use; a fixed capacity keeps rows where they are.
@@ -74,9 +74,8 @@ impl ConstantPool {
     /// Byte offset of the row (two rows for `dwords` 2) that holds `value`.
     fn intern(&mut self, value: u64, dwords: u32) -> Result<u32, Unsupported> {
         self.as_ptr();
-        if dwords == 1
-            && let Some(&offset) = self.index.get(&(value & 0xffff_ffff))
-        {
+        let value = if dwords == 1 { value & 0xffff_ffff } else { value };
+        if let Some(&offset) = self.index.get(&(value, dwords)) {
             return Ok(offset);
         }
         if self.rows.len() + dwords as usize > POOL_ROWS {
@@ -86,9 +85,8 @@ impl ConstantPool {
         self.rows.push(Row([value as u32; 64]));
         if dwords == 2 {
             self.rows.push(Row([(value >> 32) as u32; 64]));
-        } else {
-            self.index.insert(value & 0xffff_ffff, offset);
         }
+        self.index.insert((value, dwords), offset);
         Ok(offset)
     }
 }
@@ -147,7 +145,11 @@ impl Lowering<'_> {
                 Special::SharedLimit => scalar::SHARED_LIMIT,
                 Special::PrivateBase => scalar::PRIVATE_BASE,
                 Special::PrivateLimit => scalar::PRIVATE_LIMIT,
-                Special::PopsExitingWaveId | Special::Vccz | Special::Execz | Special::Scc | Special::LdsDirect => {
+                // Refreshed in front of each instruction that reads them.
+                Special::Vccz => scalar::VCCZ,
+                Special::Execz => scalar::EXECZ,
+                Special::Scc => scalar::SCC,
+                Special::PopsExitingWaveId | Special::LdsDirect => {
                     return Err(Unsupported::Operand("this special register is not emulated as an operand"));
                 }
             },

@@ -1,6 +1,8 @@
 //! The state of one wave.
 
-use super::inst::Src;
+use super::inst::{Inst, Src};
+use super::mem::MemoryPort;
+use trace::{Access, Fault, FaultKind};
 
 /// Numbers of scalar registers in [`Wave::scalar`].
 ///
@@ -26,8 +28,17 @@ pub mod scalar {
     pub const PRIVATE_LIMIT: u8 = 134;
     /// FLAT_SCRATCH where it is not an SGPR pair (architected flat scratch, GFX10 FLAT_SCR).
     pub const FLAT_SCRATCH: u8 = 136;
+    /// VCCZ, EXECZ and SCC as 0 or 1. They hold the current value only while an instruction that names them as a
+    /// source runs (the engine refreshes them first).
+    pub const VCCZ: u8 = 138;
+    /// EXECZ.
+    pub const EXECZ: u8 = 139;
+    /// SCC.
+    pub const SCC: u8 = 140;
+    /// Where writes to NULL may go, up to 16 registers. Never read.
+    pub const SINK: u8 = 144;
     /// Length of the array; what it holds beyond the last name is zero.
-    pub const COUNT: usize = 144;
+    pub const COUNT: usize = 160;
 }
 
 /// One row of lanes; a wave32 uses its first half.
@@ -37,9 +48,10 @@ pub struct Row(pub [u32; 64]);
 
 /// What a wave does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum State {
-    /// Runs.
-    Ready,
+    /// Runs. The interpreter loop tests for zero.
+    Ready = 0,
     /// Waits at a barrier.
     Barrier,
     /// Gave up its slice (`s_sleep`, polling); runs again when others had a turn.
@@ -48,6 +60,58 @@ pub enum State {
     Ended,
     /// Stopped by a fault, whose record lies in [`Wave::fault`].
     Faulted,
+    /// Asks the engine for what it alone can do, see [`Wave::request`], and runs on.
+    Request,
+    /// Halted by `s_sethalt`; nobody can resume it.
+    Halted,
+    /// Runs with VGPR indexing on (`s_set_gpr_idx_on`, GFX9): each vector instruction is lowered anew.
+    Indexed,
+}
+
+/// What a wave in [`State::Request`] wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Interrupt to the host with this M0.
+    Interrupt(u32),
+    /// GFX12 `s_barrier_signal` (`first`: `_isfirst`, SCC tells whether this wave was the first).
+    Signal {
+        /// Barrier id: -1 the work-group's.
+        barrier: i32,
+        /// Whether SCC is wanted.
+        first: bool,
+    },
+    /// GFX12 `s_get_barrier_state` into this scalar register.
+    BarrierState {
+        /// Barrier id.
+        barrier: i32,
+        /// Destination.
+        dst: u8,
+    },
+}
+
+/// Who a wave is, for hardware registers and reports.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Identity {
+    /// Work-group id.
+    pub workgroup: [u32; 3],
+    /// Wave number in the work-group.
+    pub wave: u32,
+    /// Waves of the work-group.
+    pub waves: u32,
+    /// Number among the waves the device holds now; no two resident waves share one.
+    pub slot: u32,
+    /// Waves a compute unit holds, to split `slot` into hardware ids.
+    pub waves_per_cu: u32,
+    /// Shader engines of the device.
+    pub shader_engines: u32,
+    /// Compute units of the device.
+    pub compute_units: u32,
+    /// VGPR rows.
+    pub vgprs: u32,
+    /// Row of AccVGPR 0.
+    pub agpr_base: u32,
+    /// Queue id in the process.
+    pub queue_id: u32,
 }
 
 /// One wave.
@@ -79,12 +143,121 @@ pub struct Wave {
     /// MODE register: round 3:0, denorm 7:4, DX10_CLAMP 8, IEEE 9, and what else the target has.
     pub mode: u32,
     /// Memory it reaches.
-    pub port: super::mem::MemoryPort,
+    pub port: MemoryPort,
     /// Why the wave stopped, when its state is [`State::Faulted`].
-    pub fault: Option<Box<trace::Fault>>,
+    pub fault: Option<Box<Fault>>,
+    /// What it asks for, when its state is [`State::Request`].
+    pub request: Request,
+    /// Who it is.
+    pub identity: Identity,
+    /// Owns what `rows` points at.
+    storage: Vec<Row>,
+}
+
+/// Bit of each lane of a half.
+const LANE_BIT: [u32; 32] = {
+    let mut bits = [0; 32];
+    let mut lane = 0;
+    while lane < 32 {
+        bits[lane] = 1 << lane;
+        lane += 1;
+    }
+    bits
+};
+
+/// All ones in the words whose bit is set. Test against a table of bits: the baseline instruction set has no shifts by
+/// different counts, but it does compare.
+#[inline(always)]
+fn expand(mask: u32, words: &mut [u32]) {
+    for (word, bit) in words.iter_mut().zip(&LANE_BIT) {
+        *word = if mask & bit != 0 { u32::MAX } else { 0 };
+    }
 }
 
 impl Wave {
+    /// A wave of `lanes` lanes with `rows` zeroed register rows, all lanes active, at address 0, without constants.
+    pub fn new(lanes: u32, rows: u32, port: MemoryPort) -> Box<Wave> {
+        let words = rows as usize * lanes as usize;
+        let mut storage = vec![Row([0; 64]); words.div_ceil(64)];
+        let mut wave = Box::new(Wave {
+            rows: storage.as_mut_ptr().cast(),
+            constants: std::ptr::null(),
+            pc: 0,
+            exec: 0,
+            lanes,
+            scc: false,
+            state: State::Ready,
+            exec_row: Row([0; 64]),
+            temp: [Row([0; 64]); 12],
+            scalar: [0; scalar::COUNT],
+            mode: 0,
+            port,
+            fault: None,
+            request: Request::Interrupt(0),
+            identity: Identity { wave: 0, waves: 1, vgprs: rows, ..Identity::default() },
+            storage,
+        });
+        wave.set_exec(u64::MAX);
+        wave
+    }
+
+    /// Register rows it holds.
+    pub fn row_count(&self) -> u32 {
+        (self.storage.len() * 64) as u32 / self.lanes
+    }
+
+    /// Stops the wave at `inst`, the instruction being executed. Call it before writing [`Wave::pc`]. The first fault
+    /// stays. The engine adds the instruction's text, the work-group and the device.
+    #[cold]
+    pub fn fault_at(
+        &mut self,
+        inst: &Inst,
+        kind: FaultKind,
+        memory: Option<(u64, Access)>,
+        lanes: u64,
+        detail: String,
+    ) {
+        if self.state == State::Faulted {
+            return;
+        }
+        let bytes = inst
+            .extra
+            .as_ref()
+            .map_or(Vec::new(), |extra| extra.decoded.bytes.iter().copied().take(extra.decoded.len as usize).collect());
+        self.state = State::Faulted;
+        self.fault = Some(Box::new(Fault {
+            kind,
+            gpu_id: 0,
+            queue_id: 0,
+            va: memory.map(|(va, _)| va),
+            access: memory.map(|(_, access)| access),
+            pc: Some(self.pc.wrapping_sub(inst.len as u64)),
+            instruction: None,
+            bytes,
+            kernel_object: None,
+            workgroup: None,
+            wave: None,
+            lanes: Some(lanes),
+            detail,
+        }));
+    }
+
+    /// The 100 MHz counter that `s_memrealtime` and `GET_REALTIME` read.
+    pub fn realtime() -> u64 {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `now` is a valid timespec to write to.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+        (now.tv_sec as u64).wrapping_mul(100_000_000).wrapping_add(now.tv_nsec as u64 / 10)
+    }
+
+    /// The shader clock that `s_memtime` and SHADER_CYCLES read; it runs at 1 GHz.
+    pub fn cycles() -> u64 {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `now` is a valid timespec to write to.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+        (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
+    }
+
     /// All lanes of the wave, as a mask.
     #[inline(always)]
     pub fn full_mask(&self) -> u64 {
@@ -98,8 +271,10 @@ impl Wave {
         self.exec = mask;
         self.scalar[scalar::EXEC as usize] = mask as u32;
         self.scalar[scalar::EXEC as usize + 1] = (mask >> 32) as u32;
-        for (lane, word) in self.exec_row.0.iter_mut().enumerate() {
-            *word = (((mask >> lane) & 1) as u32).wrapping_neg();
+        let (low, high) = self.exec_row.0.split_at_mut(32);
+        expand(mask as u32, low);
+        if self.lanes == 64 {
+            expand((mask >> 32) as u32, high);
         }
     }
 
@@ -107,6 +282,13 @@ impl Wave {
     #[inline(always)]
     pub fn scalar64(&self, register: u8) -> u64 {
         self.scalar[register as usize] as u64 | (self.scalar[register as usize + 1] as u64) << 32
+    }
+
+    /// Writes a scalar register pair that is not EXEC.
+    #[inline(always)]
+    pub fn set_scalar64(&mut self, register: u8, value: u64) {
+        self.scalar[register as usize] = value as u32;
+        self.scalar[register as usize + 1] = (value >> 32) as u32;
     }
 
     /// A pointer to the `lanes` words of a source row; a scalar is broadcast into `temp[slot]` first.
