@@ -18,6 +18,7 @@ pub type Handler = unsafe fn(&mut Wave, &Inst);
 /// | row of the register file (VGPR, AccVGPR) | 0 | byte offset of the row |
 /// | row of constants | 1 | byte offset in the code's constant pool, whose rows hold one value in all 64 lanes |
 /// | scalar register | 2 | number, see [`super::wave::scalar`] |
+/// | intermediate row | 3 | byte offset in [`Wave::temp`] |
 ///
 /// Operands of 64 bits and more take consecutive rows or scalar registers, low part first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,12 @@ impl Src {
     /// Scalar register.
     pub fn scalar(register: u8) -> Src {
         Src(register as u32 | 2 << 30)
+    }
+
+    /// Row at this byte offset of the wave's intermediate rows.
+    pub fn temp(offset: u32) -> Src {
+        debug_assert!(offset < 1 << 30);
+        Src(offset | 3 << 30)
     }
 
     /// Is it a register row?

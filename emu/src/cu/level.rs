@@ -42,3 +42,77 @@ impl HostLevel {
         HostLevel::Base
     }
 }
+
+/// What handlers of one [`HostLevel`] do with intrinsics rather than leave to the compiler.
+pub trait Level: Copy + 'static {
+    /// The sign bits of 32 words, word 0 in bit 0.
+    ///
+    /// # Safety
+    /// The host has what the level needs.
+    unsafe fn sign_mask(words: &[u32; 32]) -> u32;
+}
+
+/// [`HostLevel::Base`].
+#[derive(Clone, Copy)]
+pub struct Base;
+
+impl Level for Base {
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn sign_mask(words: &[u32; 32]) -> u32 {
+        use std::arch::x86_64::*;
+        let mut mask = 0;
+        for (part, words) in words.chunks_exact(4).enumerate() {
+            // SAFETY: SSE2 is part of x86-64; the chunk is 16 bytes.
+            let bits = unsafe { _mm_movemask_ps(_mm_castsi128_ps(_mm_loadu_si128(words.as_ptr().cast()))) };
+            mask |= (bits as u32) << (4 * part);
+        }
+        mask
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    #[inline(always)]
+    unsafe fn sign_mask(words: &[u32; 32]) -> u32 {
+        words.iter().enumerate().fold(0, |mask, (lane, word)| mask | (word >> 31) << lane)
+    }
+}
+
+/// [`HostLevel::Avx2`].
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub struct Avx2;
+
+#[cfg(target_arch = "x86_64")]
+impl Level for Avx2 {
+    #[inline(always)]
+    unsafe fn sign_mask(words: &[u32; 32]) -> u32 {
+        use std::arch::x86_64::*;
+        let mut mask = 0;
+        for (part, words) in words.chunks_exact(8).enumerate() {
+            // SAFETY: the host has AVX2; the chunk is 32 bytes.
+            let bits = unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_loadu_si256(words.as_ptr().cast()))) };
+            mask |= (bits as u32) << (8 * part);
+        }
+        mask
+    }
+}
+
+/// [`HostLevel::Avx512`].
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Level for Avx512 {
+    #[inline(always)]
+    unsafe fn sign_mask(words: &[u32; 32]) -> u32 {
+        use std::arch::x86_64::*;
+        let (low, high) = words.split_at(16);
+        // SAFETY: the host has AVX-512 F and DQ; each half is 64 bytes.
+        unsafe {
+            let low = _mm512_movepi32_mask(_mm512_loadu_si512(low.as_ptr().cast()));
+            let high = _mm512_movepi32_mask(_mm512_loadu_si512(high.as_ptr().cast()));
+            low as u32 | (high as u32) << 16
+        }
+    }
+}

@@ -303,13 +303,16 @@ impl Wave {
         } else if src.is_constant() {
             // SAFETY: lowering made the row in the code's pool.
             unsafe { self.constants.byte_add(src.value() as usize) }
-        } else {
+        } else if src.is_scalar() {
             let value = self.scalar[src.value() as usize];
             let row = &mut self.temp[slot].0;
             for word in &mut row[..L] {
                 *word = value;
             }
             row.as_ptr()
+        } else {
+            // SAFETY: a vector handler made the row there, within the array.
+            unsafe { self.temp.as_ptr().cast::<u32>().byte_add(src.value() as usize) }
         }
     }
 }
