@@ -1,1 +1,4 @@
-//! See Cargo.toml.
+//! Loads code objects into device memory, dispatches kernels and runs programs.
+
+mod format;
+pub mod rpc;
