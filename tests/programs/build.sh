@@ -32,6 +32,9 @@ for target in gfx90a gfx1100; do
   build illegal "$target" illegal.c start.c
   build big_return "$target" big_return.c start.c
 done
+for target in gfx90a gfx1100; do
+  build bench "$target" bench.c -ffp-contract=off
+done
 for version in 4 5; do
   clang-22 "${flags[@]}" -mcpu=gfx90a -mcode-object-version=$version kernels.c -o "$out/kernels-v$version.gfx90a"
 done
