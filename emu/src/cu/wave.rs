@@ -150,8 +150,18 @@ pub struct Wave {
     pub request: Request,
     /// Who it is.
     pub identity: Identity,
-    /// Owns what `rows` points at.
-    storage: Vec<Row>,
+    /// What `rows` points at, owned.
+    storage: *mut [Row],
+}
+
+// SAFETY: a wave owns its registers; what else it points at (constants, LDS) is shared by rules of its own.
+unsafe impl Send for Wave {}
+
+impl Drop for Wave {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::into_raw` in `new`, and nothing else frees it.
+        drop(unsafe { Box::from_raw(self.storage) });
+    }
 }
 
 /// Bit of each lane of a half.
@@ -178,9 +188,9 @@ impl Wave {
     /// A wave of `lanes` lanes with `rows` zeroed register rows, all lanes active, at address 0, without constants.
     pub fn new(lanes: u32, rows: u32, port: MemoryPort) -> Box<Wave> {
         let words = rows as usize * lanes as usize;
-        let mut storage = vec![Row([0; 64]); words.div_ceil(64)];
+        let storage = Box::into_raw(vec![Row([0; 64]); words.div_ceil(64)].into_boxed_slice());
         let mut wave = Box::new(Wave {
-            rows: storage.as_mut_ptr().cast(),
+            rows: storage.cast(),
             constants: std::ptr::null(),
             pc: 0,
             exec: 0,
@@ -204,6 +214,31 @@ impl Wave {
     /// Register rows it holds.
     pub fn row_count(&self) -> u32 {
         (self.storage.len() * 64) as u32 / self.lanes
+    }
+
+    /// Word of a row's lane; panics beyond the registers.
+    fn word(&self, row: u32, lane: u32) -> *mut u32 {
+        assert!(row < self.row_count() && lane < self.lanes, "row {row} lane {lane} is beyond the registers");
+        // SAFETY: within the allocation, as just checked.
+        unsafe { self.rows.add((row * self.lanes + lane) as usize) }
+    }
+
+    /// One lane of a register row. The row must be below [`Wave::row_count`].
+    pub fn read_vgpr(&self, row: u32, lane: u32) -> u32 {
+        // SAFETY: `word` checks the place; the wave is borrowed.
+        unsafe { *self.word(row, lane) }
+    }
+
+    /// Writes one lane of a register row. The row must be below [`Wave::row_count`].
+    pub fn write_vgpr(&mut self, row: u32, lane: u32, value: u32) {
+        // SAFETY: `word` checks the place; the wave is borrowed alone.
+        unsafe { *self.word(row, lane) = value }
+    }
+
+    /// Zeroes the register rows.
+    pub fn clear_rows(&mut self) {
+        // SAFETY: `storage` is alive until drop, and the wave is borrowed alone.
+        unsafe { (*self.storage).fill(Row([0; 64])) };
     }
 
     /// Stops the wave at `inst`, the instruction being executed. Call it before writing [`Wave::pc`]. The first fault
