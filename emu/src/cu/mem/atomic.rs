@@ -1,0 +1,396 @@
+//! Atomic read-modify-writes: what they compute, and how they are done on memory shared with the host.
+
+use super::super::inst::Inst;
+use super::super::wave::Wave;
+use super::access::{read32, write32};
+use super::lanes::Lanes;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+
+/// A read-modify-write. `data` is the operand, `cmp` the value compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Rmw {
+    /// `data`.
+    Swap,
+    /// `data` where memory equals `cmp`.
+    CmpSwap,
+    /// The same, compared as floats: -0 equals +0, a NaN equals nothing.
+    FCmpSwap,
+    /// Memory + `data`.
+    Add,
+    /// Memory - `data`.
+    Sub,
+    /// `data` - memory.
+    RSub,
+    /// Memory - `data`, 0 where that would be negative.
+    SubClamp,
+    /// Memory - `data`, unchanged where that would be negative.
+    CondSub,
+    /// Signed minimum.
+    SMin,
+    /// Signed maximum.
+    SMax,
+    /// Unsigned minimum.
+    UMin,
+    /// Unsigned maximum.
+    UMax,
+    /// And.
+    And,
+    /// Or.
+    Or,
+    /// Exclusive or.
+    Xor,
+    /// Memory + 1, 0 where memory is `data` or more.
+    Inc,
+    /// Memory - 1, `data` where memory is 0 or more than `data`.
+    Dec,
+    /// (Memory and not `data`) or `cmp`: the mask-or of LDS, whose operands are mask and value.
+    MaskOr,
+    /// Memory - `data` where memory is `data` or more, else memory + `cmp`.
+    Wrap,
+    /// Each dword of `data` whose top bit is set replaces memory's, without that bit (64-bit only).
+    CondExchange32,
+    /// Float addition.
+    FAdd,
+    /// Float minimum: a number wins over a NaN, -0 is less than +0.
+    FMin,
+    /// Float maximum.
+    FMax,
+    /// Two f16 additions.
+    PkAddF16,
+    /// Two bf16 additions.
+    PkAddBf16,
+}
+
+impl Rmw {
+    const ALL: [Rmw; 25] = [
+        Rmw::Swap,
+        Rmw::CmpSwap,
+        Rmw::FCmpSwap,
+        Rmw::Add,
+        Rmw::Sub,
+        Rmw::RSub,
+        Rmw::SubClamp,
+        Rmw::CondSub,
+        Rmw::SMin,
+        Rmw::SMax,
+        Rmw::UMin,
+        Rmw::UMax,
+        Rmw::And,
+        Rmw::Or,
+        Rmw::Xor,
+        Rmw::Inc,
+        Rmw::Dec,
+        Rmw::MaskOr,
+        Rmw::Wrap,
+        Rmw::CondExchange32,
+        Rmw::FAdd,
+        Rmw::FMin,
+        Rmw::FMax,
+        Rmw::PkAddF16,
+        Rmw::PkAddBf16,
+    ];
+
+    /// The operation with this number; lowering put it into an instruction.
+    #[inline(always)]
+    pub fn from_number(number: u16) -> Rmw {
+        Rmw::ALL[usize::from(number) % Rmw::ALL.len()]
+    }
+
+    /// Takes a second operand.
+    pub fn compares(self) -> bool {
+        matches!(self, Rmw::CmpSwap | Rmw::FCmpSwap | Rmw::MaskOr | Rmw::Wrap)
+    }
+}
+
+macro_rules! integer {
+    ($op:expr, $old:expr, $data:expr, $cmp:expr, $signed:ty) => {{
+        let (old, data, cmp) = ($old, $data, $cmp);
+        match $op {
+            Rmw::Swap => data,
+            Rmw::CmpSwap => {
+                if old == cmp {
+                    data
+                } else {
+                    old
+                }
+            }
+            Rmw::Add => old.wrapping_add(data),
+            Rmw::Sub => old.wrapping_sub(data),
+            Rmw::RSub => data.wrapping_sub(old),
+            Rmw::SubClamp => old.saturating_sub(data),
+            Rmw::CondSub => old.checked_sub(data).unwrap_or(old),
+            Rmw::SMin => (old as $signed).min(data as $signed) as _,
+            Rmw::SMax => (old as $signed).max(data as $signed) as _,
+            Rmw::UMin => old.min(data),
+            Rmw::UMax => old.max(data),
+            Rmw::And => old & data,
+            Rmw::Or => old | data,
+            Rmw::Xor => old ^ data,
+            Rmw::Inc => {
+                if old >= data {
+                    0
+                } else {
+                    old + 1
+                }
+            }
+            Rmw::Dec => {
+                if old == 0 || old > data {
+                    data
+                } else {
+                    old - 1
+                }
+            }
+            Rmw::MaskOr => old & !data | cmp,
+            Rmw::Wrap => {
+                if old >= data {
+                    old - data
+                } else {
+                    old.wrapping_add(cmp)
+                }
+            }
+            // The callers treat floats themselves.
+            Rmw::FCmpSwap
+            | Rmw::CondExchange32
+            | Rmw::FAdd
+            | Rmw::FMin
+            | Rmw::FMax
+            | Rmw::PkAddF16
+            | Rmw::PkAddBf16 => old,
+        }
+    }};
+}
+
+macro_rules! minimum {
+    ($a:expr, $b:expr, $less:expr) => {{
+        let (a, b) = ($a, $b);
+        if a.is_nan() {
+            b
+        } else if b.is_nan() {
+            a
+        } else if a == b {
+            // Only zeros differ in sign and are equal.
+            if a.is_sign_negative() == $less { a } else { b }
+        } else if (a < b) == $less {
+            a
+        } else {
+            b
+        }
+    }};
+}
+
+/// What memory holds after a 32-bit operation.
+pub fn apply32(op: Rmw, old: u32, data: u32, cmp: u32) -> u32 {
+    let (a, b) = (f32::from_bits(old), f32::from_bits(data));
+    match op {
+        Rmw::FCmpSwap if a == f32::from_bits(cmp) => data,
+        Rmw::FCmpSwap => old,
+        Rmw::FAdd => (a + b).to_bits(),
+        Rmw::FMin => minimum!(a, b, true).to_bits(),
+        Rmw::FMax => minimum!(a, b, false).to_bits(),
+        Rmw::PkAddF16 => halves(old, data, |a, b| f32_to_f16(f16_to_f32(a) + f16_to_f32(b))),
+        Rmw::PkAddBf16 => halves(old, data, |a, b| f32_to_bf16(bf16_to_f32(a) + bf16_to_f32(b))),
+        _ => integer!(op, old, data, cmp, i32),
+    }
+}
+
+/// What memory holds after a 64-bit operation.
+pub fn apply64(op: Rmw, old: u64, data: u64, cmp: u64) -> u64 {
+    let (a, b) = (f64::from_bits(old), f64::from_bits(data));
+    match op {
+        Rmw::FCmpSwap if a == f64::from_bits(cmp) => data,
+        Rmw::FCmpSwap => old,
+        Rmw::FAdd => (a + b).to_bits(),
+        Rmw::FMin => minimum!(a, b, true).to_bits(),
+        Rmw::FMax => minimum!(a, b, false).to_bits(),
+        Rmw::CondExchange32 => {
+            let word = |old: u32, data: u32| if data >> 31 != 0 { data & 0x7fff_ffff } else { old };
+            word(old as u32, data as u32) as u64 | (word((old >> 32) as u32, (data >> 32) as u32) as u64) << 32
+        }
+        Rmw::PkAddF16 | Rmw::PkAddBf16 => old,
+        _ => integer!(op, old, data, cmp, i64),
+    }
+}
+
+fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
+    f(a as u16, b as u16) as u32 | (f((a >> 16) as u16, (b >> 16) as u16) as u32) << 16
+}
+
+/// Exact.
+pub fn f16_to_f32(bits: u16) -> f32 {
+    let sign = (bits as u32 & 0x8000) << 16;
+    let exponent = bits as u32 >> 10 & 0x1f;
+    let mantissa = bits as u32 & 0x3ff;
+    let magnitude = match exponent {
+        0 => return f32::from_bits(sign | (mantissa as f32 * 2f32.powi(-24)).to_bits()),
+        31 => 0x7f80_0000 | mantissa << 13,
+        _ => (exponent + 112) << 23 | mantissa << 13,
+    };
+    f32::from_bits(sign | magnitude)
+}
+
+/// Rounds to nearest, ties to even. The sum of two f16 in f32 rounds as the exact sum would: 24 bits of precision are
+/// at least twice 11 plus 2.
+pub fn f32_to_f16(value: f32) -> u16 {
+    let bits = value.to_bits();
+    let sign = (bits >> 16 & 0x8000) as u16;
+    let magnitude = bits & 0x7fff_ffff;
+    if magnitude > 0x7f80_0000 {
+        return sign | 0x7e00 | (magnitude >> 13 & 0x3ff) as u16;
+    }
+    if magnitude >= 0x4780_0000 {
+        // 65536 and more, infinity.
+        return sign | 0x7c00;
+    }
+    if magnitude < 0x3880_0000 {
+        // Below the least normal f16: units of 2^-24, rounded by the addition.
+        let unit = f32::from_bits(magnitude) + 0.5;
+        return sign | (unit.to_bits() - 0.5f32.to_bits()) as u16;
+    }
+    // A carry from the mantissa into the exponent is right, up to infinity.
+    let rounded = magnitude - (112 << 23) + 0xfff + (magnitude >> 13 & 1);
+    sign | (rounded >> 13) as u16
+}
+
+fn bf16_to_f32(bits: u16) -> f32 {
+    f32::from_bits((bits as u32) << 16)
+}
+
+/// Rounds to nearest, ties to even; a NaN becomes quiet.
+fn f32_to_bf16(value: f32) -> u16 {
+    let bits = value.to_bits();
+    if value.is_nan() {
+        return (bits >> 16) as u16 | 0x40;
+    }
+    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
+}
+
+/// Does a 32-bit operation on memory the host shares and returns the value before.
+///
+/// # Safety
+/// `at` must be valid and a multiple of 4.
+#[inline(always)]
+unsafe fn host32(op: Rmw, at: *mut u8, data: u32, cmp: u32) -> u32 {
+    // SAFETY: the caller's promise.
+    let cell = unsafe { AtomicU32::from_ptr(at.cast()) };
+    match op {
+        Rmw::Swap => cell.swap(data, SeqCst),
+        Rmw::CmpSwap => cell.compare_exchange(cmp, data, SeqCst, SeqCst).unwrap_or_else(|old| old),
+        Rmw::Add => cell.fetch_add(data, SeqCst),
+        Rmw::Sub => cell.fetch_sub(data, SeqCst),
+        _ => {
+            let mut old = cell.load(Relaxed);
+            loop {
+                match cell.compare_exchange_weak(old, apply32(op, old, data, cmp), SeqCst, Relaxed) {
+                    Ok(old) => return old,
+                    Err(now) => old = now,
+                }
+            }
+        }
+    }
+}
+
+/// Does a 64-bit operation on memory the host shares and returns the value before.
+///
+/// # Safety
+/// `at` must be valid and a multiple of 8.
+#[inline(always)]
+unsafe fn host64(op: Rmw, at: *mut u8, data: u64, cmp: u64) -> u64 {
+    // SAFETY: the caller's promise.
+    let cell = unsafe { AtomicU64::from_ptr(at.cast()) };
+    match op {
+        Rmw::Swap => cell.swap(data, SeqCst),
+        Rmw::CmpSwap => cell.compare_exchange(cmp, data, SeqCst, SeqCst).unwrap_or_else(|old| old),
+        Rmw::Add => cell.fetch_add(data, SeqCst),
+        Rmw::Sub => cell.fetch_sub(data, SeqCst),
+        _ => {
+            let mut old = cell.load(Relaxed);
+            loop {
+                match cell.compare_exchange_weak(old, apply64(op, old, data, cmp), SeqCst, Relaxed) {
+                    Ok(old) => return old,
+                    Err(now) => old = now,
+                }
+            }
+        }
+    }
+}
+
+/// Number, width and destination of an atomic instruction, as lowering packs them: `Inst::aux` holds the
+/// operation, `Inst::flags` the rest.
+pub mod flag {
+    /// Elements of 64 bits.
+    pub const WIDE: u8 = 1;
+    /// The value before goes to the destination.
+    pub const RETURNS: u8 = 2;
+}
+
+/// Registers of a vector atomic.
+#[derive(Clone, Copy)]
+pub struct Registers {
+    /// Operation.
+    pub op: Rmw,
+    /// Elements of 64 bits.
+    pub wide: bool,
+    /// Byte offset of the row of `data`; `cmp` follows.
+    pub data: u32,
+    /// Byte offset of the destination's row, when there is one.
+    pub dst: Option<u32>,
+}
+
+impl Registers {
+    /// Those of an instruction whose data lies at this row.
+    pub fn of(inst: &Inst, data: u32) -> Registers {
+        Registers {
+            op: Rmw::from_number(inst.aux),
+            wide: inst.flags & flag::WIDE != 0,
+            data,
+            dst: (inst.flags & flag::RETURNS != 0).then_some(inst.dst),
+        }
+    }
+}
+
+/// Does an atomic on resolved lanes, lane 0 upward.
+///
+/// # Safety
+/// The registers must have been lowered for this wave, and the lanes resolved whole and for writing in this instruction.
+pub unsafe fn run<const L: usize>(wave: &mut Wave, registers: Registers, lanes: &Lanes<L>) {
+    let Registers { op, wide, data, dst } = registers;
+    // SAFETY: lowering checked the rows.
+    let (data, dst) = unsafe {
+        (wave.rows.byte_add(data as usize), dst.map_or(std::ptr::null_mut(), |dst| wave.rows.byte_add(dst as usize)))
+    };
+    let stride = lanes.dword_stride();
+    // SAFETY (both arms): rows as above; the memory was checked. A lane's operands are read before its destination,
+    // which may be the same register, is written.
+    lanes.each(|lane, at| unsafe {
+        if wide {
+            let operand =
+                |index: usize| *data.add(lane + index * L) as u64 | (*data.add(lane + (index + 1) * L) as u64) << 32;
+            let value = operand(0);
+            let cmp = if op.compares() { operand(2) } else { 0 };
+            let old = match at {
+                None => 0,
+                Some(at) if stride == 4 => host64(op, at, value, cmp),
+                Some(at) => {
+                    // Scratch: the halves lie apart, and no other lane or thread knows them.
+                    let old = read32(at) as u64 | (read32(at.add(stride)) as u64) << 32;
+                    let new = apply64(op, old, value, cmp);
+                    write32(at, new as u32);
+                    write32(at.add(stride), (new >> 32) as u32);
+                    old
+                }
+            };
+            if !dst.is_null() {
+                *dst.add(lane) = old as u32;
+                *dst.add(lane + L) = (old >> 32) as u32;
+            }
+        } else {
+            let value = *data.add(lane);
+            let cmp = if op.compares() { *data.add(lane + L) } else { 0 };
+            let old = at.map_or(0, |at| host32(op, at, value, cmp));
+            if !dst.is_null() {
+                *dst.add(lane) = old;
+            }
+        }
+    });
+}

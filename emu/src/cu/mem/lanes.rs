@@ -1,0 +1,741 @@
+//! Loads and stores of the lanes of a wave, once it is known where each lane's data lies.
+//!
+//! Three shapes: all lanes side by side (a copy), all lanes at one address (one access), and anything else. The first
+//! two are tried on the address rows ([`pattern32`], [`pattern64`]) without computing any lane's address; the last
+//! works on [`Lanes`], which checks every lane before the first access.
+
+use super::super::wave::{Row, Wave};
+use super::access::{read_dwords, read8, read16, read32, read64, write_dwords, write8, write16, write32, write64};
+use super::port::{Denied, MemoryPort, Window};
+use std::mem::MaybeUninit;
+use trace::FaultKind;
+
+/// What one lane loads or stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Byte, zero-extended. Stores: bits 7:0.
+    U8,
+    /// Byte, sign-extended.
+    I8,
+    /// 16 bits, zero-extended. Stores: bits 15:0.
+    U16,
+    /// 16 bits, sign-extended.
+    I16,
+    /// Byte, zero-extended to 16 bits, into the low half; the other half stays.
+    U8Lo,
+    /// The same into the high half. Stores: bits 23:16.
+    U8Hi,
+    /// Byte, sign-extended to 16 bits, into the low half.
+    I8Lo,
+    /// The same into the high half.
+    I8Hi,
+    /// 16 bits into the low half.
+    B16Lo,
+    /// 16 bits into the high half. Stores: bits 31:16.
+    B16Hi,
+    /// A dword.
+    B32,
+    /// Two dwords.
+    B64,
+    /// Three.
+    B96,
+    /// Four.
+    B128,
+}
+
+impl Kind {
+    const ALL: [Kind; 14] = [
+        Kind::U8,
+        Kind::I8,
+        Kind::U16,
+        Kind::I16,
+        Kind::U8Lo,
+        Kind::U8Hi,
+        Kind::I8Lo,
+        Kind::I8Hi,
+        Kind::B16Lo,
+        Kind::B16Hi,
+        Kind::B32,
+        Kind::B64,
+        Kind::B96,
+        Kind::B128,
+    ];
+
+    /// The kind with this number; lowering put it into an instruction.
+    #[inline(always)]
+    pub fn from_number(number: u16) -> Kind {
+        Kind::ALL[usize::from(number) % Kind::ALL.len()]
+    }
+
+    /// Bytes in memory.
+    #[inline(always)]
+    pub fn bytes(self) -> u32 {
+        match self {
+            Kind::U8 | Kind::I8 | Kind::U8Lo | Kind::U8Hi | Kind::I8Lo | Kind::I8Hi => 1,
+            Kind::U16 | Kind::I16 | Kind::B16Lo | Kind::B16Hi => 2,
+            Kind::B32 => 4,
+            Kind::B64 => 8,
+            Kind::B96 => 12,
+            Kind::B128 => 16,
+        }
+    }
+
+    /// Registers.
+    #[inline(always)]
+    pub fn dwords(self) -> u32 {
+        self.bytes().div_ceil(4)
+    }
+}
+
+/// How the active lanes' addresses relate.
+pub enum Pattern<T> {
+    /// Lane `l` at the value plus `step * l`.
+    Step(T),
+    /// All at the value.
+    Same(T),
+    /// Neither.
+    Each,
+}
+
+/// The pattern of a row of 32-bit addresses, for elements of `step` bytes. `exec` is not zero.
+///
+/// # Safety
+/// `row` must point to `L` dwords.
+#[inline(always)]
+pub unsafe fn pattern32<const L: usize>(row: *const u32, exec: u64, mask: &Row, step: u32) -> Pattern<u32> {
+    let first = exec.trailing_zeros();
+    let last = 63 - exec.leading_zeros();
+    // SAFETY: `exec` has no bits at or above L.
+    let base = unsafe { *row.add(first as usize) };
+    let rest = exec & (exec - 1);
+    if rest == 0 {
+        return Pattern::Same(base);
+    }
+    let second = rest.trailing_zeros();
+    // SAFETY: as above.
+    let difference = unsafe { *row.add(second as usize) }.wrapping_sub(base);
+    let step = if difference == 0 {
+        0
+    } else if difference == step * (second - first) && base.checked_add(step * (last - first)).is_some() {
+        step
+    } else {
+        return Pattern::Each;
+    };
+    let start = base.wrapping_sub(step * first);
+    let mut wrong = 0;
+    for lane in 0..L {
+        // SAFETY: the row has L dwords.
+        let value = unsafe { *row.add(lane) };
+        wrong |= (value ^ start.wrapping_add(step.wrapping_mul(lane as u32))) & mask.0[lane];
+    }
+    match (wrong, step) {
+        (0, 0) => Pattern::Same(start),
+        (0, _) => Pattern::Step(start),
+        _ => Pattern::Each,
+    }
+}
+
+/// The pattern of two rows that hold the halves of 64-bit addresses.
+///
+/// # Safety
+/// `low` and `high` must point to `L` dwords each.
+#[inline(always)]
+pub unsafe fn pattern64<const L: usize>(
+    low: *const u32,
+    high: *const u32,
+    exec: u64,
+    mask: &Row,
+    step: u32,
+) -> Pattern<u64> {
+    // SAFETY: `exec` has no bits at or above L.
+    let top = unsafe { *high.add(exec.trailing_zeros() as usize) };
+    let mut wrong = 0;
+    for lane in 0..L {
+        // SAFETY: the row has L dwords.
+        wrong |= (unsafe { *high.add(lane) } ^ top) & mask.0[lane];
+    }
+    if wrong != 0 {
+        return Pattern::Each;
+    }
+    // SAFETY: the caller's promise.
+    widen(unsafe { pattern32::<L>(low, exec, mask, step) }, top, exec, step)
+}
+
+/// A pattern of low halves as one of 64-bit addresses with the high half `top`. The low halves of active lanes do not
+/// wrap from one lane to the next, but the value for lane 0 may lie below zero when lane 0 is off.
+#[inline(always)]
+pub fn widen(pattern: Pattern<u32>, top: u32, exec: u64, step: u32) -> Pattern<u64> {
+    let top = (top as u64) << 32;
+    match pattern {
+        Pattern::Step(start) => {
+            let before = step * exec.trailing_zeros();
+            let first = start.wrapping_add(before) as u64 | top;
+            Pattern::Step(first.wrapping_sub(before as u64))
+        }
+        Pattern::Same(low) => Pattern::Same(low as u64 | top),
+        Pattern::Each => Pattern::Each,
+    }
+}
+
+/// Calls `run` with the start and length of each run of ones.
+#[inline(always)]
+pub fn runs(mut mask: u64, mut run: impl FnMut(usize, usize)) {
+    while mask != 0 {
+        let start = mask.trailing_zeros();
+        let length = (!(mask >> start)).trailing_zeros();
+        run(start as usize, length as usize);
+        let end = start + length;
+        mask = if end >= 64 { 0 } else { mask & (u64::MAX << end) };
+    }
+}
+
+/// Calls `each` with the number of each one.
+#[inline(always)]
+pub fn ones(mut mask: u64, mut each: impl FnMut(usize)) {
+    while mask != 0 {
+        each(mask.trailing_zeros() as usize);
+        mask &= mask - 1;
+    }
+}
+
+/// A lane's register with a 16-bit half replaced.
+#[inline(always)]
+fn half(old: u32, high: bool, value: u16) -> u32 {
+    if high { old & 0xffff | (value as u32) << 16 } else { old & 0xffff_0000 | value as u32 }
+}
+
+/// Loads lanes: dword `k` of lane `l` from `at(l) + k * stride` into `rows[k][l]`.
+///
+/// # Safety
+/// Every address must be valid for reading the kind's bytes, `rows` for its dwords times `L` dwords.
+#[inline(always)]
+pub unsafe fn load_lanes<const L: usize>(
+    kind: Kind,
+    mask: u64,
+    rows: *mut u32,
+    stride: usize,
+    at: impl Fn(usize) -> *const u8,
+) {
+    // SAFETY (of all below): the caller's promise.
+    macro_rules! each {
+        (|$old:ident, $at:ident| $value:expr) => {
+            ones(mask, |lane| {
+                let $at = at(lane);
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let to = rows.add(lane);
+                    #[allow(unused_variables)]
+                    let $old = *to;
+                    *to = $value;
+                }
+            })
+        };
+    }
+    match kind {
+        Kind::U8 => each!(|old, at| read8(at) as u32),
+        Kind::I8 => each!(|old, at| read8(at) as i8 as u32),
+        Kind::U16 => each!(|old, at| read16(at) as u32),
+        Kind::I16 => each!(|old, at| read16(at) as i16 as u32),
+        Kind::U8Lo => each!(|old, at| half(old, false, read8(at) as u16)),
+        Kind::U8Hi => each!(|old, at| half(old, true, read8(at) as u16)),
+        Kind::I8Lo => each!(|old, at| half(old, false, read8(at) as i8 as u16)),
+        Kind::I8Hi => each!(|old, at| half(old, true, read8(at) as i8 as u16)),
+        Kind::B16Lo => each!(|old, at| half(old, false, read16(at))),
+        Kind::B16Hi => each!(|old, at| half(old, true, read16(at))),
+        Kind::B32 => each!(|old, at| read32(at)),
+        Kind::B64 => ones(mask, |lane| {
+            let at = at(lane);
+            // SAFETY: the caller's promise.
+            let value = unsafe {
+                if stride == 4 && at.addr() % 8 == 0 {
+                    read64(at)
+                } else {
+                    read32(at) as u64 | (read32(at.add(stride)) as u64) << 32
+                }
+            };
+            // SAFETY: the caller's promise.
+            unsafe {
+                *rows.add(lane) = value as u32;
+                *rows.add(lane + L) = (value >> 32) as u32;
+            }
+        }),
+        Kind::B96 | Kind::B128 => {
+            let dwords = kind.dwords() as usize;
+            ones(mask, |lane| {
+                let at = at(lane);
+                let mut value = [0; 4];
+                for (index, word) in value.iter_mut().enumerate().take(dwords) {
+                    // SAFETY: the caller's promise.
+                    *word = unsafe { read32(at.add(index * stride)) };
+                }
+                for (index, word) in value.iter().enumerate().take(dwords) {
+                    // SAFETY: the caller's promise.
+                    unsafe { *rows.add(lane + index * L) = *word };
+                }
+            });
+        }
+    }
+}
+
+/// Stores lanes: dword `k` of lane `l` from `rows[k][l]` to `at(l) + k * stride`.
+///
+/// # Safety
+/// Every address must be valid for writing the kind's bytes, `rows` for reading its dwords times `L` dwords.
+#[inline(always)]
+pub unsafe fn store_lanes<const L: usize>(
+    kind: Kind,
+    mask: u64,
+    rows: *const u32,
+    stride: usize,
+    at: impl Fn(usize) -> *mut u8,
+) {
+    macro_rules! each {
+        (|$value:ident, $at:ident| $store:expr) => {
+            ones(mask, |lane| {
+                let $at = at(lane);
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let $value = *rows.add(lane);
+                    $store
+                }
+            })
+        };
+    }
+    match kind {
+        Kind::U8 | Kind::I8 | Kind::U8Lo | Kind::I8Lo => each!(|value, at| write8(at, value as u8)),
+        Kind::U16 | Kind::I16 | Kind::B16Lo => each!(|value, at| write16(at, value as u16)),
+        Kind::U8Hi | Kind::I8Hi => each!(|value, at| write8(at, (value >> 16) as u8)),
+        Kind::B16Hi => each!(|value, at| write16(at, (value >> 16) as u16)),
+        Kind::B32 => each!(|value, at| write32(at, value)),
+        Kind::B64 => ones(mask, |lane| {
+            let at = at(lane);
+            // SAFETY: the caller's promise.
+            unsafe {
+                let (low, high) = (*rows.add(lane), *rows.add(lane + L));
+                if stride == 4 && at.addr() % 8 == 0 {
+                    write64(at, low as u64 | (high as u64) << 32);
+                } else {
+                    write32(at, low);
+                    write32(at.add(stride), high);
+                }
+            }
+        }),
+        Kind::B96 | Kind::B128 => ones(mask, |lane| {
+            let at = at(lane);
+            for index in 0..kind.dwords() as usize {
+                // SAFETY: the caller's promise.
+                unsafe { write32(at.add(index * stride), *rows.add(lane + index * L)) };
+            }
+        }),
+    }
+}
+
+#[inline(never)]
+unsafe fn load_side_by_side<const L: usize>(kind: Kind, mask: u64, rows: *mut u32, start: *const u8) {
+    let bytes = kind.bytes() as usize;
+    // SAFETY: the caller's promise.
+    unsafe { load_lanes::<L>(kind, mask, rows, 4, |lane| start.wrapping_add(lane * bytes)) };
+}
+
+#[inline(never)]
+unsafe fn store_side_by_side<const L: usize>(kind: Kind, mask: u64, rows: *const u32, start: *mut u8) {
+    let bytes = kind.bytes() as usize;
+    // SAFETY: the caller's promise.
+    unsafe { store_lanes::<L>(kind, mask, rows, 4, |lane| start.wrapping_add(lane * bytes)) };
+}
+
+/// Loads lanes that lie side by side, lane 0 at `start`.
+///
+/// # Safety
+/// The active lanes' elements must be valid for reading, `rows` for writing the kind's registers.
+#[inline(always)]
+pub unsafe fn load_step<const L: usize>(kind: Kind, mask: u64, rows: *mut u32, start: *const u8) {
+    if kind == Kind::B32 {
+        // SAFETY: the caller's promise; an inactive lane's address is not dereferenced.
+        runs(mask, |lane, length| unsafe { read_dwords(start.wrapping_add(lane * 4), rows.add(lane), length) });
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { load_side_by_side::<L>(kind, mask, rows, start) };
+    }
+}
+
+/// Stores lanes that lie side by side, lane 0 at `start`.
+///
+/// # Safety
+/// The active lanes' elements must be valid for writing, `rows` for reading the kind's registers.
+#[inline(always)]
+pub unsafe fn store_step<const L: usize>(kind: Kind, mask: u64, rows: *const u32, start: *mut u8) {
+    if kind == Kind::B32 {
+        // SAFETY: the caller's promise; an inactive lane's address is not dereferenced.
+        runs(mask, |lane, length| unsafe { write_dwords(rows.add(lane), start.wrapping_add(lane * 4), length) });
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { store_side_by_side::<L>(kind, mask, rows, start) };
+    }
+}
+
+/// Loads one element into all active lanes.
+///
+/// # Safety
+/// The element must be valid for reading, `rows` for writing the kind's registers.
+#[inline(always)]
+pub unsafe fn load_same<const L: usize>(kind: Kind, mask: &Row, rows: *mut u32, stride: usize, at: *const u8) {
+    let mut value = [0; 4];
+    // SAFETY: the caller's promise.
+    unsafe {
+        load_one(kind, &mut value, stride, at);
+        let keep = match kind {
+            Kind::U8Lo | Kind::I8Lo | Kind::B16Lo => 0xffff_0000,
+            Kind::U8Hi | Kind::I8Hi | Kind::B16Hi => 0xffff,
+            _ => 0,
+        };
+        for (index, word) in value.iter().enumerate().take(kind.dwords() as usize) {
+            let row = rows.add(index * L);
+            for lane in 0..L {
+                let write = mask.0[lane] & !keep;
+                *row.add(lane) = *row.add(lane) & !write | word & write;
+            }
+        }
+    }
+}
+
+/// One element as the registers of one lane, merged halves over zero.
+#[inline(never)]
+unsafe fn load_one(kind: Kind, value: &mut [u32; 4], stride: usize, at: *const u8) {
+    // SAFETY: the caller's promise; with one lane a row the rows are the array.
+    unsafe { load_lanes::<1>(kind, 1, value.as_mut_ptr(), stride, |_| at) };
+}
+
+/// Where bytes of a lane lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// At its address.
+    Linear,
+    /// In LDS, the address is an offset.
+    Lds,
+    /// In scratch: the address is an offset into the lane's private segment. Dwords of the lanes alternate, so byte `a`
+    /// of lane `l` lies at `base + a / 4 * 4 * lanes + 4 * l + a % 4`.
+    Scratch {
+        /// GPU address of the wave's scratch.
+        base: u64,
+    },
+}
+
+/// GPU address of byte `at` of a lane's private segment.
+#[inline(always)]
+pub fn swizzle<const L: usize>(base: u64, at: u64, lane: usize) -> u64 {
+    base.wrapping_add((at / 4).wrapping_mul(4 * L as u64)).wrapping_add(4 * lane as u64 + at % 4)
+}
+
+/// Lanes at arbitrary addresses, checked.
+pub struct Lanes<const L: usize> {
+    addresses: [u64; L],
+    host: [MaybeUninit<*mut u8>; L],
+    /// Lanes whose `host` holds the host address.
+    direct: u64,
+    /// Lanes whose bytes lie in more than one piece.
+    split: u64,
+    /// Lanes out of range of a buffer or LDS: read 0, write nothing.
+    zero: u64,
+    layout: Layout,
+}
+
+impl<const L: usize> Lanes<L> {
+    /// Checks `bytes` bytes of each lane in `mask`, and finds their host addresses. `address` is called for active lanes
+    /// only. `whole`: the element must be naturally aligned (an atomic).
+    ///
+    /// # Errors
+    /// The lanes that may not.
+    #[inline(always)]
+    pub fn resolve(
+        port: &mut MemoryPort,
+        layout: Layout,
+        mask: u64,
+        zero: u64,
+        bytes: u32,
+        write: bool,
+        whole: bool,
+        address: impl Fn(usize) -> u64,
+    ) -> Result<Lanes<L>, Denied> {
+        let mut lanes =
+            Lanes { addresses: [0; L], host: [MaybeUninit::uninit(); L], direct: 0, split: 0, zero, layout };
+        ones(mask & !zero, |lane| lanes.addresses[lane] = address(lane));
+        let mask = mask & !zero;
+        if whole {
+            let misaligned = lanes.filter(mask, |address| address % bytes as u64 != 0);
+            if misaligned != 0 {
+                let va = lanes.first_va(misaligned, port);
+                return Err(Denied {
+                    kind: FaultKind::Aperture,
+                    va,
+                    lanes: misaligned,
+                    detail: Some(format!("an atomic of {bytes} bytes needs an address that is a multiple of {bytes}")),
+                });
+            }
+        }
+        match layout {
+            Layout::Linear => lanes.resolve_linear(port, mask, bytes, write)?,
+            Layout::Lds => lanes.resolve_lds(port, mask, bytes),
+            Layout::Scratch { base } => lanes.resolve_scratch(port, base, mask, bytes, write)?,
+        }
+        Ok(lanes)
+    }
+
+    fn filter(&self, mask: u64, test: impl Fn(u64) -> bool) -> u64 {
+        let mut found = 0;
+        ones(mask, |lane| found |= (test(self.addresses[lane]) as u64) << lane);
+        found
+    }
+
+    fn first_va(&self, mask: u64, port: &MemoryPort) -> u64 {
+        let address = self.addresses[mask.trailing_zeros() as usize % L];
+        match self.layout {
+            Layout::Linear => address,
+            Layout::Lds => (port.shared_aperture as u64) << 32 | address,
+            Layout::Scratch { .. } => (port.private_aperture as u64) << 32 | address & 0xffff_ffff,
+        }
+    }
+
+    #[inline(always)]
+    fn resolve_linear(&mut self, port: &mut MemoryPort, mask: u64, bytes: u32, write: bool) -> Result<(), Denied> {
+        let mut window = Window::EMPTY;
+        let mut denied: Option<Denied> = None;
+        ones(mask, |lane| {
+            let va = self.addresses[lane];
+            if let Some(host) = window.at(va, bytes as u64)
+                && (window.write || !write)
+            {
+                self.host[lane] = MaybeUninit::new(host);
+                self.direct |= 1 << lane;
+                return;
+            }
+            if let Some(other) = port.window(va) {
+                window = other;
+            }
+            if let Some(host) = port.host(va, bytes as u64, write) {
+                self.host[lane] = MaybeUninit::new(host);
+                self.direct |= 1 << lane;
+            } else if let Some((va, kind)) = port.denied(va, bytes as u64, write) {
+                denied.get_or_insert(Denied { kind, va, lanes: 0, detail: None }).lanes |= 1 << lane;
+            } else {
+                self.split |= 1 << lane;
+            }
+        });
+        denied.map_or(Ok(()), Err)
+    }
+
+    fn resolve_lds(&mut self, port: &MemoryPort, mask: u64, bytes: u32) {
+        ones(mask, |lane| {
+            let offset = self.addresses[lane];
+            if offset + bytes as u64 <= port.lds_size as u64 {
+                self.host[lane] = MaybeUninit::new(port.lds.wrapping_add(offset as usize));
+                self.direct |= 1 << lane;
+            } else {
+                self.zero |= 1 << lane;
+            }
+        });
+    }
+
+    fn resolve_scratch(
+        &mut self,
+        port: &mut MemoryPort,
+        base: u64,
+        mask: u64,
+        bytes: u32,
+        write: bool,
+    ) -> Result<(), Denied> {
+        let mut outside = 0u64;
+        let mut denied: Option<Denied> = None;
+        ones(mask, |lane| {
+            let at = self.addresses[lane];
+            let first = swizzle::<L>(base, at, lane);
+            let last = swizzle::<L>(base, at + bytes as u64 - 1, lane);
+            let inside = |va: u64| va.wrapping_sub(port.scratch_base) < port.scratch_size;
+            if at + bytes as u64 > 1 << 32 || !inside(first) || !inside(last) {
+                outside |= 1 << lane;
+                return;
+            }
+            let one_piece = if bytes >= 4 { at % 4 == 0 } else { at % 4 + bytes as u64 <= 4 };
+            if one_piece && let Some(host) = port.host(first, last - first + 1, write) {
+                self.host[lane] = MaybeUninit::new(host);
+                self.direct |= 1 << lane;
+                return;
+            }
+            for byte in 0..bytes as u64 {
+                if let Some((va, kind)) = port.denied(swizzle::<L>(base, at + byte, lane), 1, write) {
+                    denied.get_or_insert(Denied { kind, va, lanes: 0, detail: None }).lanes |= 1 << lane;
+                    return;
+                }
+            }
+            self.split |= 1 << lane;
+        });
+        if outside != 0 {
+            let offset = self.addresses[outside.trailing_zeros() as usize % L];
+            let detail = if port.scratch_size == 0 {
+                format!("private offset {offset:#x}, but the dispatch has no scratch")
+            } else {
+                let each = port.scratch_size / L as u64;
+                format!("private offset {offset:#x} is outside the {each} bytes of scratch a lane has")
+            };
+            let va = self.first_va(outside, port);
+            return Err(Denied { kind: FaultKind::Aperture, va, lanes: outside, detail: Some(detail) });
+        }
+        denied.map_or(Ok(()), Err)
+    }
+
+    /// GPU address or LDS offset of a byte of a lane.
+    fn byte_address(&self, lane: usize, byte: usize) -> u64 {
+        let address = self.addresses[lane].wrapping_add(byte as u64);
+        match self.layout {
+            Layout::Linear | Layout::Lds => address,
+            Layout::Scratch { base } => swizzle::<L>(base, address, lane),
+        }
+    }
+
+    /// Distance of a lane's dwords.
+    #[inline(always)]
+    fn stride(&self) -> usize {
+        match self.layout {
+            Layout::Linear | Layout::Lds => 4,
+            Layout::Scratch { .. } => 4 * L,
+        }
+    }
+
+    /// The host address of a lane in `direct`, and the distance of its dwords.
+    ///
+    /// # Safety
+    /// `lane` must be in `direct`.
+    #[inline(always)]
+    unsafe fn host(&self, lane: usize) -> *mut u8 {
+        // SAFETY: set for every lane in `direct`.
+        unsafe { self.host[lane].assume_init() }
+    }
+
+    /// Loads into `rows`.
+    ///
+    /// # Safety
+    /// The lanes must have been resolved for reading the kind's bytes in this instruction; `rows` must be valid for the
+    /// kind's registers.
+    pub unsafe fn load(&self, port: &mut MemoryPort, kind: Kind, rows: *mut u32) {
+        // SAFETY: resolved, and the caller's promise.
+        unsafe {
+            load_lanes::<L>(kind, self.direct, rows, self.stride(), |lane| self.host(lane));
+            if self.zero != 0 {
+                let zeros = [0u8; 16];
+                load_lanes::<L>(kind, self.zero, rows, 4, |_| zeros.as_ptr());
+            }
+        }
+        ones(self.split, |lane| {
+            let mut bytes = [0u8; 16];
+            for (index, byte) in bytes.iter_mut().enumerate().take(kind.bytes() as usize) {
+                if let Some(host) = port.host(self.byte_address(lane, index), 1, false) {
+                    // SAFETY: the window is valid for it.
+                    *byte = unsafe { read8(host) };
+                }
+            }
+            // SAFETY: the caller's promise.
+            unsafe { load_lanes::<L>(kind, 1 << lane, rows, 4, |_| bytes.as_ptr()) };
+        });
+    }
+
+    /// Stores from `rows`.
+    ///
+    /// # Safety
+    /// The lanes must have been resolved for writing the kind's bytes in this instruction; `rows` must be valid for the
+    /// kind's registers.
+    pub unsafe fn store(&self, port: &mut MemoryPort, kind: Kind, rows: *const u32) {
+        // SAFETY: resolved, and the caller's promise.
+        unsafe { store_lanes::<L>(kind, self.direct, rows, self.stride(), |lane| self.host(lane)) };
+        ones(self.split, |lane| {
+            let mut bytes = [0u8; 16];
+            let start = bytes.as_mut_ptr();
+            // SAFETY: the caller's promise; the array holds the largest kind.
+            unsafe { store_lanes::<L>(kind, 1 << lane, rows, 4, |_| start) };
+            for (index, byte) in bytes.iter().enumerate().take(kind.bytes() as usize) {
+                if let Some(host) = port.host(self.byte_address(lane, index), 1, true) {
+                    // SAFETY: the window is valid for it.
+                    unsafe { write8(host, *byte) };
+                }
+            }
+        });
+    }
+
+    /// Calls `each` with number, host address and dword distance of each lane, lane 0 upward; the address is None where
+    /// the lane reads 0 and writes nothing. For elements that were resolved `whole`, which are never split over
+    /// mappings.
+    pub fn each(&self, mut each: impl FnMut(usize, Option<*mut u8>)) {
+        ones(self.direct | self.zero, |lane| {
+            // SAFETY: tested.
+            each(lane, if self.direct >> lane & 1 != 0 { Some(unsafe { self.host(lane) }) } else { None });
+        });
+    }
+
+    /// Distance of a lane's dwords in host memory.
+    pub fn dword_stride(&self) -> usize {
+        self.stride()
+    }
+}
+
+/// Loads side by side or uniform lanes at GPU addresses. False when one mapping does not hold them all: the lanes must
+/// be resolved one by one.
+///
+/// # Safety
+/// `dst` must have been lowered for this wave and kind, `exec` be its EXEC and not zero.
+#[inline(always)]
+pub unsafe fn load_pattern<const L: usize>(wave: &mut Wave, kind: Kind, dst: u32, pattern: &Pattern<u64>) -> bool {
+    let exec = wave.exec;
+    // SAFETY: lowering checked the rows; the port checked the memory.
+    unsafe {
+        let rows = wave.rows.byte_add(dst as usize);
+        match *pattern {
+            Pattern::Step(start) => {
+                let Some(host) = span_of(&mut wave.port, kind, exec, start, false) else { return false };
+                load_step::<L>(kind, exec, rows, host);
+            }
+            Pattern::Same(va) => {
+                let Some(host) = wave.port.host(va, kind.bytes() as u64, false) else { return false };
+                load_same::<L>(kind, &wave.exec_row, rows, 4, host);
+            }
+            Pattern::Each => return false,
+        }
+    }
+    true
+}
+
+/// Stores side by side or uniform lanes at GPU addresses; of lanes at one address the highest wins. False as
+/// [`load_pattern`].
+///
+/// # Safety
+/// As [`load_pattern`], for `src`.
+#[inline(always)]
+pub unsafe fn store_pattern<const L: usize>(wave: &mut Wave, kind: Kind, src: u32, pattern: &Pattern<u64>) -> bool {
+    let exec = wave.exec;
+    // SAFETY: lowering checked the rows; the port checked the memory.
+    unsafe {
+        let rows = wave.rows.byte_add(src as usize);
+        match *pattern {
+            Pattern::Step(start) => {
+                let Some(host) = span_of(&mut wave.port, kind, exec, start, true) else { return false };
+                store_step::<L>(kind, exec, rows, host);
+            }
+            Pattern::Same(va) => {
+                let Some(host) = wave.port.host(va, kind.bytes() as u64, true) else { return false };
+                let last = 63 - exec.leading_zeros() as usize;
+                store_step::<L>(kind, 1 << last, rows, host.wrapping_sub(last * kind.bytes() as usize));
+            }
+            Pattern::Each => return false,
+        }
+    }
+    true
+}
+
+/// Host address of lane 0 (which need not be valid when the lane is off) of side by side lanes.
+#[inline(always)]
+fn span_of(port: &mut MemoryPort, kind: Kind, exec: u64, start: u64, write: bool) -> Option<*mut u8> {
+    let bytes = kind.bytes() as u64;
+    let first = exec.trailing_zeros() as u64;
+    let last = 63 - exec.leading_zeros() as u64;
+    let host = port.host(start.wrapping_add(first * bytes), (last - first + 1) * bytes, write)?;
+    Some(host.wrapping_sub((first * bytes) as usize))
+}

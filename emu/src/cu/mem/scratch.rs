@@ -1,0 +1,249 @@
+//! SCRATCH: offsets into the lane's private segment, from a VGPR, a scalar register, both or neither.
+//!
+//! Lowered as [`super::flat`] does, with `flags` bits [`VADDR`] and [`SADDR`].
+
+use super::super::inst::{Handler, Inst, Src};
+use super::super::level::HostLevel;
+use super::super::lower::{Lowering, Unsupported};
+use super::super::wave::{Wave, scalar};
+use super::lanes::{Kind, Lanes, Layout, Pattern, load_lanes, load_step, pattern32, store_lanes, store_step};
+use super::names::{self, Vmem};
+use super::port::{Denied, fault};
+use super::{blank, by_lanes, flat, leveled, nop};
+use crate::isa::{Decoded, Family, Operand, Target};
+use trace::Access;
+
+/// There is an address row.
+const VADDR: u8 = 1;
+/// There is a scalar base.
+const SADDR: u8 = 2;
+
+/// The wave's scratch is where the machine put it; no register tells.
+const ARCHITECTED: u32 = u32::MAX;
+
+/// Where a target's scratch base comes from: [`ARCHITECTED`], or the number of the scalar register pair FLAT_SCRATCH,
+/// which the kernel's prologue sets.
+pub fn base_source(target: Target) -> u32 {
+    match (target, target.family()) {
+        (Target::Gfx942, _) => ARCHITECTED,
+        (_, Family::Gfx9) => 102,
+        (_, Family::Gfx10) => scalar::FLAT_SCRATCH as u32,
+        _ => ARCHITECTED,
+    }
+}
+
+/// GPU address of the wave's scratch.
+#[inline(always)]
+pub fn base(wave: &Wave, source: u32) -> u64 {
+    if source == ARCHITECTED { wave.port.scratch_base } else { wave.scalar64(source as u8) }
+}
+
+pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
+    let name = decoded.mnemonic.strip_prefix("scratch_").unwrap_or(decoded.mnemonic);
+    let operation = names::vmem(name).ok_or(Unsupported::Operation)?;
+    let mut inst = blank(decoded, nop);
+    inst.imm = decoded.mods.offset;
+    inst.dst2 = base_source(lowering.target);
+    if !matches!(decoded.src[0], Operand::Off | Operand::None) {
+        inst.flags |= VADDR;
+        inst.src[0] = Src::row(lowering.row(decoded.src[0])?);
+    }
+    if !matches!(decoded.src[2], Operand::Off | Operand::None) {
+        inst.flags |= SADDR;
+        inst.src[2] = Src::scalar(lowering.scalar(decoded.src[2])?);
+    }
+    let run: Handler = match operation {
+        Vmem::Load(kind) => {
+            inst.aux = kind as u16;
+            inst.dst = lowering.row(decoded.dst)?;
+            pick_load(lowering)
+        }
+        Vmem::Store(kind) => {
+            inst.aux = kind as u16;
+            inst.src[1] = Src::row(lowering.row(decoded.src[1])?);
+            pick_store(lowering)
+        }
+        Vmem::LoadLds(kind) => {
+            inst.aux = kind as u16;
+            by_lanes!(lowering, load_lds)
+        }
+        _ => return Err(Unsupported::Operation),
+    };
+    inst.run = Some(run);
+    Ok(inst)
+}
+
+/// The part of the offset that all lanes share.
+#[inline(always)]
+fn common(wave: &Wave, inst: &Inst) -> u32 {
+    let scalar = if inst.flags & SADDR != 0 { wave.scalar[inst.src[2].value() as usize] } else { 0 };
+    scalar.wrapping_add(inst.imm as u32)
+}
+
+/// The offset when all active lanes have the same.
+#[inline(always)]
+unsafe fn uniform<const L: usize>(wave: &Wave, inst: &Inst) -> Option<u32> {
+    let common = common(wave, inst);
+    if inst.flags & VADDR == 0 {
+        return Some(common);
+    }
+    // SAFETY: lowering checked the row.
+    unsafe {
+        let row = wave.rows.byte_add(inst.src[0].value() as usize);
+        match pattern32::<L>(row, wave.exec, &wave.exec_row, 4) {
+            Pattern::Same(offset) => Some(offset.wrapping_add(common)),
+            _ => None,
+        }
+    }
+}
+
+/// Host address of lane 0's first dword when all lanes access the same dwords of their private segments, which then lie
+/// side by side.
+#[inline(always)]
+pub fn rows_at<const L: usize>(wave: &mut Wave, base: u64, offset: u32, kind: Kind, write: bool) -> Option<*mut u8> {
+    let inside = offset % 4;
+    if if kind.bytes() >= 4 { inside != 0 } else { inside + kind.bytes() > 4 } {
+        return None;
+    }
+    let va = base.wrapping_add((offset / 4) as u64 * 4 * L as u64);
+    let length = kind.dwords() as u64 * 4 * L as u64;
+    let from_start = va.wrapping_sub(wave.port.scratch_base);
+    if from_start >= wave.port.scratch_size || length > wave.port.scratch_size - from_start {
+        return None;
+    }
+    wave.port.host(va, length, write)
+}
+
+/// Loads all active lanes from one offset. `host` is lane 0's first dword.
+///
+/// # Safety
+/// `host` must come from [`rows_at`] in this instruction, `rows` be valid for the kind's registers.
+#[inline(always)]
+pub unsafe fn load_rows<const L: usize>(kind: Kind, mask: u64, rows: *mut u32, host: *const u8, offset: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if kind.bytes() >= 4 {
+            for index in 0..kind.dwords() as usize {
+                load_step::<L>(Kind::B32, mask, rows.add(index * L), host.add(index * 4 * L));
+            }
+        } else {
+            let inside = (offset % 4) as usize;
+            load_lanes::<L>(kind, mask, rows, 4, |lane| host.wrapping_add(lane * 4 + inside));
+        }
+    }
+}
+
+/// Stores all active lanes to one offset.
+///
+/// # Safety
+/// As [`load_rows`].
+#[inline(always)]
+pub unsafe fn store_rows<const L: usize>(kind: Kind, mask: u64, rows: *const u32, host: *mut u8, offset: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if kind.bytes() >= 4 {
+            for index in 0..kind.dwords() as usize {
+                store_step::<L>(Kind::B32, mask, rows.add(index * L), host.add(index * 4 * L));
+            }
+        } else {
+            let inside = (offset % 4) as usize;
+            store_lanes::<L>(kind, mask, rows, 4, |lane| host.wrapping_add(lane * 4 + inside));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn load<const L: usize>(wave: &mut Wave, inst: &Inst) {
+    if wave.exec == 0 {
+        return;
+    }
+    wave.port.begin();
+    let kind = Kind::from_number(inst.aux);
+    let base = base(wave, inst.dst2);
+    // SAFETY: lowered for this wave; checked in this instruction.
+    unsafe {
+        if let Some(offset) = uniform::<L>(wave, inst)
+            && let Some(host) = rows_at::<L>(wave, base, offset, kind, false)
+        {
+            load_rows::<L>(kind, wave.exec, wave.rows.byte_add(inst.dst as usize), host, offset);
+        } else {
+            load_each::<L>(wave, inst);
+        }
+    }
+}
+leveled!(pick_load, load);
+
+#[inline(always)]
+unsafe fn store<const L: usize>(wave: &mut Wave, inst: &Inst) {
+    if wave.exec == 0 {
+        return;
+    }
+    wave.port.begin();
+    let kind = Kind::from_number(inst.aux);
+    let base = base(wave, inst.dst2);
+    // SAFETY: lowered for this wave; checked in this instruction.
+    unsafe {
+        if let Some(offset) = uniform::<L>(wave, inst)
+            && let Some(host) = rows_at::<L>(wave, base, offset, kind, true)
+        {
+            store_rows::<L>(kind, wave.exec, wave.rows.byte_add(inst.src[1].value() as usize), host, offset);
+        } else {
+            store_each::<L>(wave, inst);
+        }
+    }
+}
+leveled!(pick_store, store);
+
+/// Checks each lane's access.
+unsafe fn resolve<const L: usize>(wave: &mut Wave, inst: &Inst, kind: Kind, write: bool) -> Result<Lanes<L>, Denied> {
+    let common = common(wave, inst);
+    let base = base(wave, inst.dst2);
+    // SAFETY: lowering checked the row, when there is one.
+    let row = unsafe { wave.rows.byte_add(inst.src[0].value() as usize) };
+    let with_row = inst.flags & VADDR != 0;
+    let address = |lane: usize| {
+        // SAFETY: as above; lanes are below L.
+        let offset = if with_row { unsafe { *row.add(lane) } } else { 0 };
+        offset.wrapping_add(common) as u64
+    };
+    Lanes::resolve(&mut wave.port, Layout::Scratch { base }, wave.exec, 0, kind.bytes(), write, false, address)
+}
+
+#[inline(never)]
+unsafe fn load_each<const L: usize>(wave: &mut Wave, inst: &Inst) {
+    let kind = Kind::from_number(inst.aux);
+    // SAFETY: lowered for this wave; resolved in this instruction.
+    unsafe {
+        match resolve::<L>(wave, inst, kind, false) {
+            Ok(lanes) => lanes.load(&mut wave.port, kind, wave.rows.byte_add(inst.dst as usize)),
+            Err(denied) => fault(wave, inst, Access::Read, denied),
+        }
+    }
+}
+
+#[inline(never)]
+unsafe fn store_each<const L: usize>(wave: &mut Wave, inst: &Inst) {
+    let kind = Kind::from_number(inst.aux);
+    // SAFETY: lowered for this wave; resolved in this instruction.
+    unsafe {
+        match resolve::<L>(wave, inst, kind, true) {
+            Ok(lanes) => lanes.store(&mut wave.port, kind, wave.rows.byte_add(inst.src[1].value() as usize)),
+            Err(denied) => fault(wave, inst, Access::Write, denied),
+        }
+    }
+}
+
+unsafe fn load_lds<const L: usize>(wave: &mut Wave, inst: &Inst) {
+    if wave.exec == 0 {
+        return;
+    }
+    wave.port.begin();
+    let kind = Kind::from_number(inst.aux);
+    // SAFETY: lowered for this wave; resolved in this instruction.
+    unsafe {
+        match resolve::<L>(wave, inst, kind, false) {
+            Ok(lanes) => flat::to_lds(wave, kind, &lanes, inst.imm),
+            Err(denied) => fault(wave, inst, Access::Read, denied),
+        }
+    }
+}
