@@ -7,7 +7,6 @@
 //! two-address forms, `aux` a [`Kind`] or an [`Rmw`].
 
 use super::super::inst::{Handler, Inst, Src};
-use super::super::level::HostLevel;
 use super::super::lower::{Lowering, Unsupported};
 use super::super::wave::{Row, Wave, scalar};
 use super::access::{read32, read64, write32, write64};

@@ -7,7 +7,6 @@
 //! [`Rmw`](super::atomic::Rmw), `dst2` where the scratch base comes from ([`scratch::base`]).
 
 use super::super::inst::{Handler, Inst, Src};
-use super::super::level::HostLevel;
 use super::super::lower::{Lowering, Unsupported};
 use super::super::wave::{Wave, scalar};
 use super::atomic::{self, Registers, flag};
@@ -239,7 +238,7 @@ impl<const L: usize> Parts<L> {
         Ok(Parts {
             global: part(Layout::Linear, wave.exec & !lds & !private)?,
             lds: part(Layout::Lds, lds)?,
-            scratch: part(Layout::Scratch { base: scratch_base }, private)?,
+            scratch: part(Layout::Scratch { base: scratch_base, bounded: true }, private)?,
         })
     }
 
@@ -340,6 +339,20 @@ pub unsafe fn to_lds<const L: usize>(wave: &mut Wave, kind: Kind, from: &Lanes<L
         {
             to.store(&mut wave.port, wide, rows);
         }
+    }
+}
+
+/// A dword of each active lane from LDS, as [`to_lds`] places it, into the first row of `temp`.
+///
+/// # Safety
+/// None beyond a whole wave.
+pub unsafe fn from_lds<const L: usize>(wave: &mut Wave, offset: i32) {
+    let start = (wave.scalar[scalar::M0 as usize] & 0xffff).wrapping_add(offset as u32);
+    let address = |lane: usize| start.wrapping_add(lane as u32 * 4) as u64;
+    let rows = wave.temp.as_mut_ptr().cast::<u32>();
+    if let Ok(from) = Lanes::<L>::resolve(&mut wave.port, Layout::Lds, wave.exec, 0, 4, false, false, address) {
+        // SAFETY: `temp` has room for a row; LDS was checked by `resolve`.
+        unsafe { from.load(&mut wave.port, Kind::B32, rows) };
     }
 }
 

@@ -419,6 +419,8 @@ pub enum Layout {
     Scratch {
         /// GPU address of the wave's scratch.
         base: u64,
+        /// Accesses outside of the wave's scratch are denied.
+        bounded: bool,
     },
 }
 
@@ -477,7 +479,7 @@ impl<const L: usize> Lanes<L> {
         match layout {
             Layout::Linear => lanes.resolve_linear(port, mask, bytes, write)?,
             Layout::Lds => lanes.resolve_lds(port, mask, bytes),
-            Layout::Scratch { base } => lanes.resolve_scratch(port, base, mask, bytes, write)?,
+            Layout::Scratch { base, bounded } => lanes.resolve_scratch(port, base, bounded, mask, bytes, write)?,
         }
         Ok(lanes)
     }
@@ -541,6 +543,7 @@ impl<const L: usize> Lanes<L> {
         &mut self,
         port: &mut MemoryPort,
         base: u64,
+        bounded: bool,
         mask: u64,
         bytes: u32,
         write: bool,
@@ -551,7 +554,7 @@ impl<const L: usize> Lanes<L> {
             let at = self.addresses[lane];
             let first = swizzle::<L>(base, at, lane);
             let last = swizzle::<L>(base, at + bytes as u64 - 1, lane);
-            let inside = |va: u64| va.wrapping_sub(port.scratch_base) < port.scratch_size;
+            let inside = |va: u64| !bounded || va.wrapping_sub(port.scratch_base) < port.scratch_size;
             if at + bytes as u64 > 1 << 32 || !inside(first) || !inside(last) {
                 outside |= 1 << lane;
                 return;
@@ -589,7 +592,7 @@ impl<const L: usize> Lanes<L> {
         let address = self.addresses[lane].wrapping_add(byte as u64);
         match self.layout {
             Layout::Linear | Layout::Lds => address,
-            Layout::Scratch { base } => swizzle::<L>(base, address, lane),
+            Layout::Scratch { base, .. } => swizzle::<L>(base, address, lane),
         }
     }
 
@@ -669,6 +672,11 @@ impl<const L: usize> Lanes<L> {
             // SAFETY: tested.
             each(lane, if self.direct >> lane & 1 != 0 { Some(unsafe { self.host(lane) }) } else { None });
         });
+    }
+
+    /// Lanes that read 0 and write nothing.
+    pub fn outside(&self) -> u64 {
+        self.zero
     }
 
     /// Distance of a lane's dwords in host memory.

@@ -10,12 +10,15 @@
 
 mod access;
 mod atomic;
+mod buffer;
 mod ds;
 mod ds_lane;
 mod flat;
+mod format;
 mod lanes;
 mod names;
 mod port;
+mod resource;
 mod scratch;
 mod smem;
 
@@ -36,6 +39,7 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
         Format::Flat | Format::Global => flat::lower(decoded, lowering),
         Format::Scratch => scratch::lower(decoded, lowering),
         Format::Ds => ds::lower(decoded, lowering),
+        Format::Mubuf | Format::Mtbuf => buffer::lower(decoded, lowering),
         _ => Err(Unsupported::Operation),
     }
 }
@@ -94,13 +98,13 @@ macro_rules! leveled {
             }
             match (lowering.level, lowering.lanes) {
                 #[cfg(target_arch = "x86_64")]
-                (HostLevel::Avx512, 64) => avx512::<64 $(, $generic)*>,
+                ($crate::cu::level::HostLevel::Avx512, 64) => avx512::<64 $(, $generic)*>,
                 #[cfg(target_arch = "x86_64")]
-                (HostLevel::Avx512, _) => avx512::<32 $(, $generic)*>,
+                ($crate::cu::level::HostLevel::Avx512, _) => avx512::<32 $(, $generic)*>,
                 #[cfg(target_arch = "x86_64")]
-                (HostLevel::Avx2, 64) => avx2::<64 $(, $generic)*>,
+                ($crate::cu::level::HostLevel::Avx2, 64) => avx2::<64 $(, $generic)*>,
                 #[cfg(target_arch = "x86_64")]
-                (HostLevel::Avx2, _) => avx2::<32 $(, $generic)*>,
+                ($crate::cu::level::HostLevel::Avx2, _) => avx2::<32 $(, $generic)*>,
                 (_, 64) => base::<64 $(, $generic)*>,
                 (_, _) => base::<32 $(, $generic)*>,
             }

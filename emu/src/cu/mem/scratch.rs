@@ -3,7 +3,6 @@
 //! Lowered as [`super::flat`] does, with `flags` bits [`VADDR`] and [`SADDR`].
 
 use super::super::inst::{Handler, Inst, Src};
-use super::super::level::HostLevel;
 use super::super::lower::{Lowering, Unsupported};
 use super::super::wave::{Wave, scalar};
 use super::lanes::{Kind, Lanes, Layout, Pattern, load_lanes, load_step, pattern32, store_lanes, store_step};
@@ -98,7 +97,7 @@ unsafe fn uniform<const L: usize>(wave: &Wave, inst: &Inst) -> Option<u32> {
 }
 
 /// Host address of lane 0's first dword when all lanes access the same dwords of their private segments, which then lie
-/// side by side.
+/// side by side. Does not look at the bounds of the wave's scratch.
 #[inline(always)]
 pub fn rows_at<const L: usize>(wave: &mut Wave, base: u64, offset: u32, kind: Kind, write: bool) -> Option<*mut u8> {
     let inside = offset % 4;
@@ -107,11 +106,16 @@ pub fn rows_at<const L: usize>(wave: &mut Wave, base: u64, offset: u32, kind: Ki
     }
     let va = base.wrapping_add((offset / 4) as u64 * 4 * L as u64);
     let length = kind.dwords() as u64 * 4 * L as u64;
-    let from_start = va.wrapping_sub(wave.port.scratch_base);
-    if from_start >= wave.port.scratch_size || length > wave.port.scratch_size - from_start {
-        return None;
-    }
     wave.port.host(va, length, write)
+}
+
+/// Does a dword row of all lanes (and the `kind`'s other rows) lie in the wave's scratch?
+#[inline(always)]
+fn bounded<const L: usize>(wave: &Wave, base: u64, offset: u32, kind: Kind) -> bool {
+    let va = base.wrapping_add((offset / 4) as u64 * 4 * L as u64);
+    let length = kind.dwords() as u64 * 4 * L as u64;
+    let from_start = va.wrapping_sub(wave.port.scratch_base);
+    from_start < wave.port.scratch_size && length <= wave.port.scratch_size - from_start
 }
 
 /// Loads all active lanes from one offset. `host` is lane 0's first dword.
@@ -163,6 +167,7 @@ unsafe fn load<const L: usize>(wave: &mut Wave, inst: &Inst) {
     // SAFETY: lowered for this wave; checked in this instruction.
     unsafe {
         if let Some(offset) = uniform::<L>(wave, inst)
+            && bounded::<L>(wave, base, offset, kind)
             && let Some(host) = rows_at::<L>(wave, base, offset, kind, false)
         {
             load_rows::<L>(kind, wave.exec, wave.rows.byte_add(inst.dst as usize), host, offset);
@@ -184,6 +189,7 @@ unsafe fn store<const L: usize>(wave: &mut Wave, inst: &Inst) {
     // SAFETY: lowered for this wave; checked in this instruction.
     unsafe {
         if let Some(offset) = uniform::<L>(wave, inst)
+            && bounded::<L>(wave, base, offset, kind)
             && let Some(host) = rows_at::<L>(wave, base, offset, kind, true)
         {
             store_rows::<L>(kind, wave.exec, wave.rows.byte_add(inst.src[1].value() as usize), host, offset);
@@ -206,7 +212,16 @@ unsafe fn resolve<const L: usize>(wave: &mut Wave, inst: &Inst, kind: Kind, writ
         let offset = if with_row { unsafe { *row.add(lane) } } else { 0 };
         offset.wrapping_add(common) as u64
     };
-    Lanes::resolve(&mut wave.port, Layout::Scratch { base }, wave.exec, 0, kind.bytes(), write, false, address)
+    Lanes::resolve(
+        &mut wave.port,
+        Layout::Scratch { base, bounded: true },
+        wave.exec,
+        0,
+        kind.bytes(),
+        write,
+        false,
+        address,
+    )
 }
 
 #[inline(never)]
