@@ -7,8 +7,8 @@
 use super::inst::{Extra, Handler, Inst};
 use super::level::HostLevel;
 use super::lower::{ConstantPool, Lowering, Unsupported};
-use super::salu;
 use super::wave::{Wave, scalar};
+use super::{mem, salu};
 use crate::isa::{Decoded, Format, Mods, Operand, Special, Target};
 use crate::memory::{AddressSpace, Span};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -339,7 +339,7 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
             return Err(Unsupported::Operation);
         }
         Format::Smem | Format::Ds | Format::Flat | Format::Global | Format::Scratch | Format::Mubuf | Format::Mtbuf => {
-            return Err(Unsupported::Operation);
+            mem::lower(decoded, lowering)?
         }
         Format::Mimg | Format::Exp | Format::Vintrp | Format::Ldsdir => return Err(Unsupported::Operation),
     };

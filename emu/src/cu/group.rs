@@ -10,10 +10,10 @@ pub struct Resident {
     pub wave: Box<Wave>,
     /// Code it runs in.
     pub code: Option<Arc<Code>>,
-    /// Signalled the split barrier in its current phase.
+    /// Signalled the split barrier since it last completed.
     signalled: bool,
-    /// Phase of the split barrier that `s_barrier_wait` waits for.
-    wait_for: u64,
+    /// The split barrier completed, and the wave has not waited for it yet.
+    complete: bool,
 }
 
 /// A resident work-group.
@@ -26,9 +26,7 @@ pub struct Group {
     live: u32,
     /// Live waves at the barrier.
     arrived: u32,
-    /// Completed phases of the split barrier.
-    phase: u64,
-    /// Whether anybody signalled in the current phase.
+    /// Signals of the split barrier since it last completed.
     signals: u32,
     lds: Vec<Row>,
 }
@@ -41,7 +39,6 @@ impl Group {
             waves: Vec::new(),
             live: 0,
             arrived: 0,
-            phase: 0,
             signals: 0,
             lds: vec![Row([0; 64]); (lds as usize).div_ceil(size_of::<Row>())],
         }
@@ -51,14 +48,14 @@ impl Group {
     pub fn reset(&mut self, id: [u32; 3]) -> *mut u8 {
         self.id = id;
         self.waves.clear();
-        (self.live, self.arrived, self.phase, self.signals) = (0, 0, 0, 0);
+        (self.live, self.arrived, self.signals) = (0, 0, 0);
         self.lds.fill(Row([0; 64]));
         self.lds.as_mut_ptr().cast()
     }
 
     /// Adds a wave.
     pub fn push(&mut self, wave: Box<Wave>, code: Option<Arc<Code>>) {
-        self.waves.push(Resident { wave, code, signalled: false, wait_for: 0 });
+        self.waves.push(Resident { wave, code, signalled: false, complete: false });
         self.live += 1;
     }
 
@@ -76,56 +73,51 @@ impl Group {
         }
         if self.arrived != 0 && self.arrived == self.live {
             self.arrived = 0;
-            self.release(u64::MAX);
+            for resident in &mut self.waves {
+                if resident.wave.state == State::Barrier {
+                    resident.wave.state = State::Ready;
+                }
+            }
         }
     }
 
-    /// A wave ended on a target with split barriers.
-    pub fn leave(&mut self, index: usize) {
+    /// A wave ended on a target with split barriers. It counts as having signalled.
+    pub fn leave(&mut self) {
         self.live -= 1;
-        // Its signal stays counted: it stands among those that have arrived.
-        self.waves[index].signalled = false;
         self.complete();
     }
 
-    /// Wave `index` signals the split barrier. True: it was the first of the phase.
+    /// Wave `index` signals the split barrier. True: it was the first to.
     pub fn signal(&mut self, index: usize) -> bool {
         let first = self.signals == 0;
         self.signals += 1;
-        let resident = &mut self.waves[index];
-        resident.signalled = true;
-        resident.wait_for = self.phase + 1;
+        self.waves[index].signalled = true;
         self.complete();
         first
     }
 
-    /// Must wave `index` wait at `s_barrier_wait`?
-    pub fn must_wait(&self, index: usize) -> bool {
-        self.waves[index].wait_for > self.phase
+    /// Wave `index` comes to `s_barrier_wait`. True: it must wait until the barrier completes.
+    pub fn wait(&mut self, index: usize) -> bool {
+        !std::mem::take(&mut self.waves[index].complete)
     }
 
-    /// Members, and signals of the current phase.
+    /// Members of the split barrier, and signals since it last completed.
     pub fn barrier_state(&self) -> (u32, u32) {
         (self.waves.len() as u32, self.signals)
     }
 
+    /// Completes the split barrier when every wave has signalled or ended.
     fn complete(&mut self) {
-        let waiting_for = self.waves.iter().any(|r| r.wave.state != State::Ended && !r.signalled);
-        if self.signals == 0 || waiting_for {
+        let missing = self.waves.iter().any(|r| r.wave.state != State::Ended && !r.signalled);
+        if self.signals == 0 || missing {
             return;
         }
-        self.phase += 1;
         self.signals = 0;
         for resident in &mut self.waves {
             resident.signalled = false;
-        }
-        self.release(self.phase);
-    }
-
-    /// Readies the waves at the barrier that wait for no later phase than this.
-    fn release(&mut self, phase: u64) {
-        for resident in &mut self.waves {
-            if resident.wave.state == State::Barrier && resident.wait_for <= phase {
+            // Who waits already goes on; others find it complete when they come to wait.
+            resident.complete = resident.wave.state != State::Barrier;
+            if resident.wave.state == State::Barrier {
                 resident.wave.state = State::Ready;
             }
         }

@@ -359,14 +359,14 @@ impl<'a> Worker<'a> {
                     State::Yielded => return Turn::Waits,
                     State::Ended => {
                         if split {
-                            group.leave(index);
+                            group.leave();
                         } else {
                             group.arrive(true);
                         }
                         return Turn::Progress;
                     }
                     State::Barrier if split => {
-                        if group.must_wait(index) {
+                        if group.wait(index) {
                             return if left < slice - 1 { Turn::Progress } else { Turn::Waits };
                         }
                         group.waves[index].wave.state = State::Ready;
