@@ -3,6 +3,14 @@
 //! `kernel` answers the ioctls by the kernel's rules, `cp` processes AQL packets, `cu` runs waves, `isa` knows the
 //! instructions, `machine` the devices that can be had.
 
+pub mod cp;
 pub mod cu;
+pub mod driver;
 pub mod isa;
+pub mod kernel;
+pub mod machine;
 pub mod memory;
+
+pub use driver::EmulatedDriver;
+pub use kernel::{Options, Rules};
+pub use machine::{GpuProfile, Machine};

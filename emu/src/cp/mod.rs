@@ -1,0 +1,162 @@
+//! The packet processor: what the hardware does with an AQL queue.
+//!
+//! Each queue has one, on a thread of its own. It looks at the doorbell's memory, so a client's plain store is all that
+//! is needed; [`Bell::ring`] only saves it the sleep between two looks.
+
+mod bus;
+mod dispatch;
+mod fault;
+mod pace;
+mod processor;
+mod signal;
+mod vendor;
+
+use crate::kernel::Kernel;
+use crate::kernel::device::Device;
+use crate::kernel::doorbell::Doorbell;
+use crate::kernel::event::Events;
+use crate::memory::AddressSpace;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::{JoinHandle, Thread};
+
+/// Content of a doorbell's slot when its queue is created. Doorbells hold packet indices, so the first store, 0, is a
+/// change too.
+const NOT_RUNG: u64 = u64::MAX;
+
+/// Wakes the packet processors of a process.
+#[derive(Default)]
+pub struct Bell(RwLock<Vec<Thread>>);
+
+impl Bell {
+    /// Wakes them all.
+    pub fn ring(&self) {
+        for thread in self.0.read().unwrap_or_else(PoisonError::into_inner).iter() {
+            thread.unpark();
+        }
+    }
+
+    fn add(&self, thread: Thread) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).push(thread);
+    }
+
+    fn remove(&self, thread: &Thread) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|other| other.id() != thread.id());
+    }
+}
+
+/// The ring of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// GPU address.
+    pub va: u64,
+    /// Bytes.
+    pub bytes: u32,
+}
+
+/// What CREATE_QUEUE gives the hardware.
+pub struct Setup {
+    /// The kernel, for interrupts and traces.
+    pub kernel: Arc<Kernel>,
+    /// The GPU.
+    pub device: Arc<Device>,
+    /// Events of the process.
+    pub events: Arc<Events>,
+    /// Wakes the process' packet processors.
+    pub bell: Arc<Bell>,
+    /// Page tables.
+    pub space: Arc<AddressSpace>,
+    /// A fault stopped the process' queues on this GPU.
+    pub evicted: Arc<AtomicBool>,
+    /// Queue id.
+    pub queue_id: u32,
+    /// Address of `read_dispatch_id`.
+    pub read_index: u64,
+    /// Address of `write_dispatch_id`.
+    pub write_index: u64,
+    /// Address of the context save area.
+    pub save_area: u64,
+    /// Doorbell.
+    pub doorbell: Doorbell,
+    /// RUNTIME_ENABLE was called before.
+    pub runtime: bool,
+}
+
+/// What the process' threads and the packet processor share.
+struct Shared {
+    setup: Setup,
+    /// None: the queue is paused.
+    ring: Mutex<Option<Ring>>,
+    /// Moves with every change of `ring`.
+    generation: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Shared {
+    /// The queue must not go on with what it does.
+    fn cancelled(&self) -> bool {
+        self.stop.load(Ordering::Acquire) || self.setup.evicted.load(Ordering::Acquire)
+    }
+}
+
+/// The packet processor of one queue. Dropping it stops it.
+pub struct PacketProcessor {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl PacketProcessor {
+    /// Starts one; without a ring it is paused.
+    ///
+    /// # Errors
+    /// The host has no thread left.
+    pub fn start(setup: Setup, ring: Option<Ring>) -> std::io::Result<PacketProcessor> {
+        setup.doorbell.value().store(NOT_RUNG, Ordering::SeqCst);
+        let name = format!("queue {}", setup.queue_id);
+        let shared = Arc::new(Shared {
+            setup,
+            ring: Mutex::new(ring),
+            generation: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+        });
+        let theirs = shared.clone();
+        let thread = std::thread::Builder::new().name(name).spawn(move || processor::run(&theirs))?;
+        shared.setup.bell.add(thread.thread().clone());
+        Ok(PacketProcessor { shared, thread: Some(thread) })
+    }
+
+    /// UPDATE_QUEUE: another ring, or none to pause. A packet that runs is finished first.
+    pub fn configure(&self, ring: Option<Ring>) {
+        *self.shared.ring.lock().unwrap_or_else(PoisonError::into_inner) = ring;
+        self.shared.generation.fetch_add(1, Ordering::AcqRel);
+        self.wake();
+    }
+
+    /// Tells it to stop, without waiting.
+    pub fn request_stop(&self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// Stops it: a dispatch that runs is dropped.
+    pub fn stop(self) {
+        drop(self);
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for PacketProcessor {
+    fn drop(&mut self) {
+        self.request_stop();
+        if let Some(thread) = self.thread.take() {
+            self.shared.setup.bell.remove(thread.thread());
+            // A panic of the thread was printed; there is nothing to add.
+            let _ = thread.join();
+        }
+    }
+}

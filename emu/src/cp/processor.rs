@@ -1,0 +1,270 @@
+//! The loop of one packet processor.
+
+use super::bus::{Bus, BusFault};
+use super::fault::{self, of_bus, packet_bits, record};
+use super::pace::Pace;
+use super::signal::{self, Times};
+use super::{NOT_RUNG, Ring, Shared, dispatch, vendor};
+use crate::cu::dispatch::Done;
+use crate::machine::gpu_clock;
+use aql::queue::{self as amd_queue, QueueProperties};
+use aql::{PACKET_BYTES, Packet, PacketError, PacketType};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use trace::{Event, Fault, FaultKind};
+
+/// Why a packet was not completed.
+pub enum Stop {
+    /// The queue stops for good.
+    Fault(Box<Fault>),
+    /// The queue is being destroyed or evicted, or was reconfigured: the packet stays where it is.
+    Cancelled,
+}
+
+/// The queue as its memory says.
+pub struct Queue {
+    /// Address of the `amd_queue_t`.
+    pub va: u64,
+    /// Generation of the configuration it was loaded with.
+    generation: u64,
+}
+
+/// Runs until told to stop.
+pub fn run(shared: &Shared) {
+    let mut processor =
+        Processor { shared, bus: Bus::new(shared.setup.space.clone()), index: None, fetched: None, pace: Pace::new() };
+    let mut dead = false;
+    while !shared.stop.load(Ordering::Acquire) {
+        let generation = shared.generation.load(Ordering::Acquire);
+        let ring = *shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(ring) = ring.filter(|_| !dead && !shared.setup.evicted.load(Ordering::Acquire)) else {
+            // Paused or stopped for good: only a change of configuration matters, and that unparks.
+            std::thread::park();
+            continue;
+        };
+        dead = processor.load_and_process(ring, generation);
+    }
+}
+
+struct Processor<'a> {
+    shared: &'a Shared,
+    bus: Bus,
+    /// Index of the next packet; none before the queue was loaded first.
+    index: Option<u64>,
+    /// Greatest index whose fetch was reported, so that a packet tried again is not reported twice.
+    fetched: Option<u64>,
+    pace: Pace,
+}
+
+impl Processor<'_> {
+    /// The queue is mapped to the hardware and runs until it is reconfigured. True: it will never run again.
+    fn load_and_process(&mut self, ring: Ring, generation: u64) -> bool {
+        let mut queue = Queue { va: 0, generation };
+        match self.process(ring, &mut queue) {
+            Stop::Cancelled => false,
+            Stop::Fault(fault) => {
+                fault::raise(self.shared, &self.bus, &queue, fault);
+                true
+            }
+        }
+    }
+
+    fn stop_for(&self, fault: BusFault) -> Stop {
+        Stop::Fault(of_bus(self.shared, fault))
+    }
+
+    fn process(&mut self, ring: Ring, queue: &mut Queue) -> Stop {
+        match self.work(ring, queue) {
+            Ok(never) => match never {},
+            Err(stop) => stop,
+        }
+    }
+
+    fn work(&mut self, ring: Ring, queue: &mut Queue) -> Result<std::convert::Infallible, Stop> {
+        let setup = &self.shared.setup;
+        queue.va = amd_queue_address(&self.bus, setup.read_index).map_err(|fault| self.stop_for(fault))?;
+        // The write index is read once at load, so packets from before are seen without a doorbell.
+        let mut limit = self.write_index()?;
+        let mut index = match self.index {
+            Some(index) => index,
+            None => self.bus.load_u64(setup.read_index, "read_dispatch_id").map_err(|fault| self.stop_for(fault))?,
+        };
+        let mut rung = NOT_RUNG;
+        loop {
+            self.index = Some(index);
+            if queue.interrupted(self.shared) {
+                return Err(Stop::Cancelled);
+            }
+            let doorbell = setup.doorbell.value().load(Ordering::Acquire);
+            if doorbell != rung {
+                rung = doorbell;
+                limit = limit.max(self.limit(doorbell, queue)?);
+                self.pace.active();
+            }
+            if index < limit {
+                let va =
+                    ring.va.wrapping_add(index % u64::from(ring.bytes / PACKET_BYTES as u32) * PACKET_BYTES as u64);
+                let header = self.bus.load_u16(va, "AQL packet header").map_err(|fault| self.stop_for(fault))?;
+                if header & 0xff != PacketType::Invalid as u16 {
+                    self.packet(queue, index, va, header)?;
+                    index += 1;
+                    self.pace.active();
+                    continue;
+                }
+            }
+            self.pace.wait();
+        }
+    }
+
+    fn write_index(&self) -> Result<u64, Stop> {
+        self.bus.load_u64(self.shared.setup.write_index, "write_dispatch_id").map_err(|fault| self.stop_for(fault))
+    }
+
+    /// How far packets may be taken after a doorbell: it holds the index of the last packet.
+    ///
+    /// Several producers may ring in any order, and of two stores between two looks only the second is seen here (the
+    /// hardware sees both), so for their queues the write index counts too.
+    fn limit(&self, doorbell: u64, queue: &Queue) -> Result<u64, Stop> {
+        let rung = doorbell.wrapping_add(1);
+        let kind = self
+            .bus
+            .load_u32(queue.va.wrapping_add(amd_queue::TYPE as u64), "hsa_queue.type")
+            .map_err(|fault| self.stop_for(fault))?;
+        if kind == amd_queue::QueueType::Single as u32 {
+            return Ok(rung);
+        }
+        Ok(rung.max(self.write_index()?))
+    }
+
+    /// Processes one packet whose header is not INVALID, to its completion.
+    fn packet(&mut self, queue: &Queue, index: u64, va: u64, header: u16) -> Result<(), Stop> {
+        let (shared, bus) = (self.shared, &self.bus);
+        let bus_stop = |fault| Stop::Fault(of_bus(shared, fault));
+        let queue_id = shared.setup.queue_id;
+        let bytes = bus.packet(va).map_err(bus_stop)?;
+        if self.fetched.is_none_or(|last| last < index) {
+            self.fetched = Some(index);
+            shared.setup.kernel.tracer.emit(|| Event::Fetch { queue_id, index, header });
+        }
+        let refuse = |bits, detail| Stop::Fault(record(shared, FaultKind::Packet(bits), detail));
+        let packet = Packet::from_bytes(&bytes).map_err(|error| {
+            let vendor =
+                matches!(error, PacketError::UnknownVendorFormat { .. } | PacketError::UnknownCondition { .. });
+            refuse(if vendor { packet_bits::VENDOR } else { packet_bits::PACKET }, error.to_string())
+        })?;
+        let start = gpu_clock();
+        let mut done = Done::default();
+        // One packet at a time: every packet waits for the ones before it, with the barrier bit or without.
+        match &packet {
+            Packet::KernelDispatch(packet) => done = dispatch::run(shared, bus, queue, index, va, bytes, packet)?,
+            Packet::BarrierAnd(packet) => {
+                let signals = packet.dep_signals.iter().filter(|handle| **handle != 0);
+                for handle in signals {
+                    queue.wait(shared, bus, |bus| {
+                        Ok(bus.load_i64(handle.wrapping_add(8), "signal of a barrier packet")? == 0)
+                    })?;
+                }
+            }
+            Packet::BarrierOr(packet) => {
+                if packet.dep_signals == [0; 5] {
+                    shared.setup.kernel.note(|| {
+                        format!("queue {queue_id} packet {index}: a barrier-OR without signals never completes")
+                    });
+                }
+                queue.wait(shared, bus, |bus| {
+                    for handle in packet.dep_signals.iter().filter(|handle| **handle != 0) {
+                        if bus.load_i64(handle.wrapping_add(8), "signal of a barrier packet")? == 0 {
+                            return Ok(true);
+                        }
+                    }
+                    Ok(false)
+                })?;
+            }
+            Packet::Pm4Ib(packet) => vendor::execute(bus, packet.jump).map_err(|refusal| match refusal {
+                vendor::Refusal::Bus(fault) => bus_stop(fault),
+                vendor::Refusal::Command(detail) => refuse(packet_bits::VENDOR, detail),
+            })?,
+            Packet::BarrierValue(packet) if packet.signal != 0 => queue.wait(shared, bus, |bus| {
+                let value = bus.load_i64(packet.signal.wrapping_add(8), "signal of a barrier packet")?;
+                Ok(packet.condition.holds(value & packet.mask, packet.value))
+            })?,
+            Packet::BarrierValue(_) => {}
+            Packet::AgentDispatch(_) => {
+                return Err(refuse(
+                    packet_bits::PACKET,
+                    "a GPU queue does not take agent dispatch packets".to_string(),
+                ));
+            }
+            // The header was something else a moment ago: the client took a published packet back.
+            Packet::Invalid => return Err(refuse(packet_bits::PACKET, "the header became INVALID again".to_string())),
+        }
+        let times = Times { start, end: gpu_clock() };
+
+        // The slot is free before the host can know that the packet is done.
+        bus.store_u16(va, PacketType::Invalid as u16, "AQL packet header").map_err(bus_stop)?;
+        bus.store_u64(shared.setup.read_index, index + 1, "read_dispatch_id").map_err(bus_stop)?;
+        let Done { instructions, waves } = done;
+        shared.setup.kernel.tracer.emit(|| Event::Complete { queue_id, index, instructions, waves });
+        let properties = queue.properties(bus).map_err(bus_stop)?;
+        let times = properties.enable_profiling().then_some(times);
+        signal::complete(shared, bus, packet.completion_signal(), times).map_err(bus_stop)?;
+        if let Packet::KernelDispatch(packet) = packet
+            && packet.private_segment_size > 0
+            && properties.use_scratch_once()
+        {
+            let detail = "the dispatch that had the scratch to itself is done".to_string();
+            let fault = record(shared, FaultKind::Packet(packet_bits::SCRATCH_ONCE), detail);
+            match queue.request(shared, bus, packet_bits::SCRATCH_ONCE, fault) {
+                // The packet is done all the same.
+                Ok(()) | Err(Stop::Cancelled) => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The `amd_queue_t` around a read index: the u32 behind the index tells how far before it the structure starts.
+fn amd_queue_address(bus: &Bus, read_index: u64) -> Result<u64, BusFault> {
+    let behind = (amd_queue::READ_DISPATCH_ID_FIELD_BASE_BYTE_OFFSET - amd_queue::READ_DISPATCH_ID) as u64;
+    let offset = bus.load_u32(read_index.wrapping_add(behind), "read_dispatch_id_field_base_byte_offset")?;
+    Ok(read_index.wrapping_sub(u64::from(offset)))
+}
+
+impl Queue {
+    /// Whether the processor must let go of the packet it waits with.
+    fn interrupted(&self, shared: &Shared) -> bool {
+        shared.cancelled() || shared.generation.load(Ordering::Acquire) != self.generation
+    }
+
+    fn properties(&self, bus: &Bus) -> Result<QueueProperties, BusFault> {
+        let at = self.va.wrapping_add(amd_queue::QUEUE_PROPERTIES as u64);
+        bus.load_u32(at, "queue_properties").map(QueueProperties::from_bits)
+    }
+
+    /// Looks until `ready` holds.
+    fn wait(&self, shared: &Shared, bus: &Bus, ready: impl Fn(&Bus) -> Result<bool, BusFault>) -> Result<(), Stop> {
+        let mut pace = Pace::new();
+        while !ready(bus).map_err(|fault| Stop::Fault(of_bus(shared, fault)))? {
+            if self.interrupted(shared) {
+                return Err(Stop::Cancelled);
+            }
+            pace.wait();
+        }
+        Ok(())
+    }
+
+    /// Asks the host for something through `queue_inactive_signal`, and waits until it stores 0 there. `fault` is what
+    /// it comes to when there is nobody to ask.
+    pub fn request(&self, shared: &Shared, bus: &Bus, bits: u64, fault: Box<Fault>) -> Result<(), Stop> {
+        let bus_stop = |fault| Stop::Fault(of_bus(shared, fault));
+        let at = self.va.wrapping_add(amd_queue::QUEUE_INACTIVE_SIGNAL as u64);
+        let handle = bus.load_u64(at, "queue_inactive_signal").map_err(bus_stop)?;
+        if handle == 0 {
+            let detail = format!("{}; queue_inactive_signal is null, so nobody can be asked", fault.detail);
+            return Err(Stop::Fault(Box::new(Fault { detail, ..*fault })));
+        }
+        signal::set_bits(shared, bus, handle, bits).map_err(bus_stop)?;
+        self.wait(shared, bus, |bus| Ok(bus.load_i64(handle.wrapping_add(8), "value of queue_inactive_signal")? == 0))
+    }
+}

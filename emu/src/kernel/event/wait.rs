@@ -1,0 +1,148 @@
+//! WAIT_EVENTS (`kfd_wait_on_events`).
+
+use super::{Events, State, Waiter};
+use crate::kernel::errno::Errno;
+use crate::kernel::user::UserMemory;
+use kfd::uapi::{
+    EVENT_HW_EXCEPTION, EVENT_MEMORY, EVENT_SIGNAL, EventData, HsaSignalEventData, Pod, WAIT_RESULT_COMPLETE,
+    WAIT_RESULT_FAIL, WAIT_RESULT_TIMEOUT,
+};
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+/// The argument of a wait.
+pub struct Wait<'a> {
+    /// The caller's memory.
+    pub user: &'a UserMemory,
+    /// Address of the array of `kfd_event_data`.
+    pub array: u64,
+    /// Entries.
+    pub count: u32,
+    /// All of them, or any.
+    pub all: bool,
+    /// Milliseconds; 0 polls, `u32::MAX` waits for ever.
+    pub timeout_ms: u32,
+}
+
+/// One entry of the array, as far as it was taken up.
+struct Entry {
+    id: u32,
+    age_enabled: bool,
+}
+
+/// `test_event_condition`.
+fn result(all: bool, activated: &[Option<bool>]) -> u32 {
+    let mut set = 0;
+    for entry in activated {
+        match entry {
+            None => return WAIT_RESULT_FAIL,
+            Some(true) if !all => return WAIT_RESULT_COMPLETE,
+            Some(true) => set += 1,
+            Some(false) => {}
+        }
+    }
+    if set == activated.len() { WAIT_RESULT_COMPLETE } else { WAIT_RESULT_TIMEOUT }
+}
+
+impl Events {
+    /// Waits. Returns a `WAIT_RESULT_*`.
+    ///
+    /// # Errors
+    /// ENOMEM: more entries than the kernel could hold. EFAULT: the array cannot be read or written. EINVAL: no such
+    /// event. Entries before the bad one have consumed their auto-reset events by then, as in the kernel.
+    pub fn wait(&self, wait: &Wait<'_>) -> Result<u32, Errno> {
+        // The kernel's waiters are 64 bytes each, in one kmalloc of at most 4 MiB.
+        if wait.count > (4 << 20) / 64 {
+            return Err(Errno::ENOMEM);
+        }
+        let mut state = self.state();
+        let id = state.next_wait;
+        state.next_wait += 1;
+        state.waits.insert(id, Vec::with_capacity(wait.count as usize));
+        let mut entries = Vec::with_capacity(wait.count as usize);
+        let outcome = state.enlist(id, wait, &mut entries);
+        if let Err(errno) = outcome {
+            state.delist(id, &entries);
+            return Err(errno);
+        }
+
+        let deadline = match wait.timeout_ms {
+            u32::MAX => None,
+            ms => Instant::now().checked_add(Duration::from_millis(u64::from(ms.min(0x7fff_ffff)))),
+        };
+        let result = loop {
+            let result = result(wait.all, state.waits.get(&id).map_or(&[], Vec::as_slice));
+            if result != WAIT_RESULT_TIMEOUT || wait.timeout_ms == 0 {
+                break result;
+            }
+            state = match deadline {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        break WAIT_RESULT_TIMEOUT;
+                    }
+                    self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        };
+        let copied = if result == WAIT_RESULT_COMPLETE { state.copy_data(id, wait, &entries) } else { Ok(()) };
+        state.delist(id, &entries);
+        copied.map(|()| result)
+    }
+}
+
+impl State {
+    /// `init_event_waiter` for every entry.
+    fn enlist(&mut self, wait_id: u64, wait: &Wait<'_>, entries: &mut Vec<Entry>) -> Result<(), Errno> {
+        for index in 0..wait.count as usize {
+            let data: EventData = wait.user.get(entry_address(wait.array, index))?;
+            let event = self.events.get_mut(&data.event_id).ok_or(Errno::EINVAL)?;
+            let age = data.signal_event().last_event_age;
+            let mut activated = event.signaled;
+            event.signaled = event.signaled && !event.auto_reset;
+            // 0 is what callers that know nothing of ages pass.
+            activated |= age != 0 && age != event.age;
+            if !activated {
+                event.waiters.push(Waiter { wait: wait_id, index });
+            }
+            self.waits.entry(wait_id).or_default().push(Some(activated));
+            entries.push(Entry { id: data.event_id, age_enabled: age != 0 });
+        }
+        Ok(())
+    }
+
+    fn delist(&mut self, wait_id: u64, entries: &[Entry]) {
+        for entry in entries {
+            if let Some(event) = self.events.get_mut(&entry.id) {
+                event.waiters.retain(|waiter| waiter.wait != wait_id);
+            }
+        }
+        self.waits.remove(&wait_id);
+    }
+
+    /// `copy_signaled_event_data`: the payload of what was set.
+    fn copy_data(&self, wait_id: u64, wait: &Wait<'_>, entries: &[Entry]) -> Result<(), Errno> {
+        let activated = self.waits.get(&wait_id).map_or(&[][..], Vec::as_slice);
+        for (index, (entry, activated)) in entries.iter().zip(activated).enumerate() {
+            let event = self.events.get(&entry.id).ok_or(Errno::EINVAL)?;
+            if *activated != Some(true) {
+                continue;
+            }
+            let to = entry_address(wait.array, index);
+            match event.kind {
+                EVENT_MEMORY => wait.user.write(to, event.memory.as_bytes())?,
+                EVENT_HW_EXCEPTION => wait.user.write(to, event.hardware.as_bytes())?,
+                EVENT_SIGNAL if entry.age_enabled => {
+                    wait.user.write(to, HsaSignalEventData { last_event_age: event.age }.as_bytes())?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn entry_address(array: u64, index: usize) -> u64 {
+    array.wrapping_add((index * size_of::<EventData>()) as u64)
+}

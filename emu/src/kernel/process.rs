@@ -1,0 +1,179 @@
+//! What the kernel keeps for one process: a record for each GPU, buffers, queues and events.
+//!
+//! The process object is made by the first open of `/dev/kfd` and shared by all later ones; closing a file changes
+//! nothing of it.
+
+use super::backing::{NodeMemory, Pages};
+use super::device::Device;
+use super::doorbell::Doorbells;
+use super::errno::Errno;
+use super::event::Events;
+use super::file::File;
+use super::memory::{Bo, Handle, Mapping};
+use super::queue::Queue;
+use super::svm;
+use crate::cp;
+use crate::memory::AddressSpace;
+use kfd::uapi::ALLOC_MEM_FLAGS_USERPTR;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The process object.
+pub struct Process {
+    /// Its id: ioctls of any other process on its files are EBADF.
+    pub pid: u32,
+    /// Events.
+    pub events: Arc<Events>,
+    /// Wakes its packet processors.
+    pub bell: Arc<cp::Bell>,
+    /// Memory behind `/dev/kfd`: doorbells, the kernel's event page, MMIO pages.
+    pub memory: Arc<NodeMemory>,
+    inner: Mutex<Inner>,
+}
+
+/// What the process mutex protects.
+pub struct Inner {
+    /// One record a GPU, in device order.
+    pub devices: Vec<DeviceData>,
+    /// Queues by id.
+    pub queues: BTreeMap<u32, Queue>,
+    /// Retry faults.
+    pub xnack: bool,
+    /// RUNTIME_ENABLE was called: its `r_debug`.
+    pub runtime: Option<u64>,
+    /// Shared virtual memory ranges.
+    pub svm: svm::Ranges,
+}
+
+/// A GPU in this process.
+pub struct DeviceData {
+    /// The GPU.
+    pub device: Arc<Device>,
+    /// ACQUIRE_VM was called.
+    pub vm: Option<Vm>,
+    /// Buffers it owns, by the low half of their handles.
+    pub bos: BTreeMap<u32, Bo>,
+    /// The process' doorbells on it, once needed.
+    pub doorbells: Option<Doorbells>,
+    /// The page of HDP flush registers, once needed.
+    pub mmio: Option<Arc<Pages>>,
+    /// SET_SCRATCH_BACKING_VA.
+    pub scratch_backing: u64,
+    /// SET_TRAP_HANDLER: TBA and TMA.
+    pub trap_handler: (u64, u64),
+    /// A fault stopped the queues of the process on this GPU.
+    pub evicted: Arc<AtomicBool>,
+}
+
+/// A virtual memory space on a GPU.
+pub struct Vm {
+    /// The render node's open file it came from.
+    pub file: Arc<File>,
+    /// Page tables.
+    pub space: Arc<AddressSpace>,
+    /// Mappings by start address.
+    pub mappings: BTreeMap<u64, Mapping>,
+}
+
+impl Process {
+    /// A process without queues, buffers or events.
+    pub fn new(pid: u32, devices: &[Arc<Device>]) -> std::io::Result<Process> {
+        let devices = devices
+            .iter()
+            .map(|device| DeviceData {
+                device: device.clone(),
+                vm: None,
+                bos: BTreeMap::new(),
+                doorbells: None,
+                mmio: None,
+                scratch_backing: 0,
+                trap_handler: (0, 0),
+                evicted: Arc::new(AtomicBool::new(false)),
+            })
+            .collect();
+        Ok(Process {
+            pid,
+            events: Arc::default(),
+            bell: Arc::default(),
+            memory: Arc::new(NodeMemory::new(c"kfdrun-kfd-memory", 0)?),
+            inner: Mutex::new(Inner {
+                devices,
+                queues: BTreeMap::new(),
+                xnack: false,
+                runtime: None,
+                svm: svm::Ranges::default(),
+            }),
+        })
+    }
+
+    /// Takes the process mutex.
+    pub fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The end of the process: stops its queues.
+    pub fn stop(&self) {
+        let queues = std::mem::take(&mut self.lock().queues);
+        for queue in queues.values() {
+            queue.processor.request_stop();
+        }
+        // Dropping them waits for their threads.
+        drop(queues);
+    }
+}
+
+impl Inner {
+    /// `kfd_process_device_data_by_id`: the record of a GPU id, EINVAL for an unknown one.
+    pub fn device(&mut self, gpu_id: u32) -> Result<&mut DeviceData, Errno> {
+        self.devices.iter_mut().find(|data| data.device.gpu_id == gpu_id).ok_or(Errno::EINVAL)
+    }
+
+    /// Position of the record of a GPU id.
+    pub fn index(&self, gpu_id: u32) -> Result<usize, Errno> {
+        self.devices.iter().position(|data| data.device.gpu_id == gpu_id).ok_or(Errno::EINVAL)
+    }
+
+    /// `kfd_bind_process_to_device`: ENODEV without ACQUIRE_VM.
+    pub fn acquired(&mut self, gpu_id: u32) -> Result<&mut DeviceData, Errno> {
+        let data = self.device(gpu_id)?;
+        if data.vm.is_none() {
+            return Err(Errno::ENODEV);
+        }
+        Ok(data)
+    }
+
+    /// The buffer with this handle.
+    pub fn bo(&self, handle: Handle) -> Option<&Bo> {
+        self.devices.get(self.index(handle.gpu_id()).ok()?)?.bos.get(&handle.id())
+    }
+
+    /// The buffer that CREATE_EVENT names as signal page.
+    ///
+    /// # Errors
+    /// EINVAL: its GPU is unknown, there is no such buffer, or it is USERPTR. ENODEV: its GPU is not acquired.
+    pub fn signal_page_buffer(&self, handle: u64) -> Result<Arc<Pages>, Errno> {
+        let handle = Handle(handle);
+        let data = &self.devices[self.index(handle.gpu_id())?];
+        if data.vm.is_none() {
+            return Err(Errno::ENODEV);
+        }
+        let bo = data.bos.get(&handle.id()).ok_or(Errno::EINVAL)?;
+        if bo.flags & ALLOC_MEM_FLAGS_USERPTR != 0 {
+            return Err(Errno::EINVAL);
+        }
+        Ok(bo.pages.clone())
+    }
+}
+
+impl DeviceData {
+    /// `kfd_bind_process_to_device` where the kernel turns the error into ESRCH.
+    pub fn bound(&mut self) -> Result<&mut Vm, Errno> {
+        self.vm.as_mut().ok_or(Errno::ESRCH)
+    }
+
+    /// Whether a fault stopped this GPU for the process.
+    pub fn is_evicted(&self) -> bool {
+        self.evicted.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,46 @@
+//! Queues: CREATE, UPDATE, DESTROY and what else takes a queue id (`kfd_chardev.c`, `kfd_process_queue_manager.c`).
+
+mod buffers;
+mod create;
+mod other;
+
+pub use buffers::Buffers;
+pub use create::create;
+pub use other::{cu_mask, destroy, gws, update, wave_state};
+
+use crate::cp::PacketProcessor;
+
+/// Queue ids of a process.
+pub const MAX_PER_PROCESS: u32 = 1024;
+
+/// A queue.
+pub struct Queue {
+    /// Position of its GPU.
+    pub device: usize,
+    /// Ring address, 0 while it is paused that way.
+    pub ring: u64,
+    /// Bytes of the ring.
+    pub ring_bytes: u32,
+    /// `queue_percentage`, low byte.
+    pub percentage: u32,
+    /// What it holds on to.
+    pub buffers: Buffers,
+    /// Its doorbell's slot.
+    pub doorbell: usize,
+    /// SET_CU_MASK.
+    pub cu_mask: Vec<u32>,
+    /// It owns global wave sync.
+    pub gws: bool,
+    /// The hardware's side.
+    pub processor: PacketProcessor,
+}
+
+impl Queue {
+    /// A queue is active when it has a ring and a share of the device.
+    pub fn is_active(&self) -> bool {
+        self.ring_bytes > 0 && self.ring != 0 && self.percentage > 0
+    }
+}
+
+#[cfg(test)]
+mod tests;
