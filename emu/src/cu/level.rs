@@ -50,6 +50,12 @@ pub trait Level: Copy + 'static {
     /// # Safety
     /// The host has what the level needs.
     unsafe fn sign_mask(words: &[u32; 32]) -> u32;
+
+    /// Fills a row with one value, in stores as wide as the loads that follow.
+    ///
+    /// # Safety
+    /// The host has what the level needs.
+    unsafe fn broadcast(row: &mut [u32; 64], value: u32);
 }
 
 /// [`HostLevel::Base`].
@@ -75,6 +81,11 @@ impl Level for Base {
     unsafe fn sign_mask(words: &[u32; 32]) -> u32 {
         words.iter().enumerate().fold(0, |mask, (lane, word)| mask | (word >> 31) << lane)
     }
+
+    #[inline(never)]
+    unsafe fn broadcast(row: &mut [u32; 64], value: u32) {
+        *row = [value; 64];
+    }
 }
 
 /// [`HostLevel::Avx2`].
@@ -95,6 +106,17 @@ impl Level for Avx2 {
         }
         mask
     }
+
+    #[inline(always)]
+    unsafe fn broadcast(row: &mut [u32; 64], value: u32) {
+        #[inline(never)]
+        #[target_feature(enable = "avx2")]
+        fn fill(row: &mut [u32; 64], value: u32) {
+            *row = [value; 64];
+        }
+        // SAFETY: the host has AVX2.
+        unsafe { fill(row, value) }
+    }
 }
 
 /// [`HostLevel::Avx512`].
@@ -114,5 +136,16 @@ impl Level for Avx512 {
             let high = _mm512_movepi32_mask(_mm512_loadu_si512(high.as_ptr().cast()));
             low as u32 | (high as u32) << 16
         }
+    }
+
+    #[inline(always)]
+    unsafe fn broadcast(row: &mut [u32; 64], value: u32) {
+        #[inline(never)]
+        #[target_feature(enable = "avx512f")]
+        fn fill(row: &mut [u32; 64], value: u32) {
+            *row = [value; 64];
+        }
+        // SAFETY: the host has AVX-512 F.
+        unsafe { fill(row, value) }
     }
 }

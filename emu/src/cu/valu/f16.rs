@@ -1,0 +1,73 @@
+//! Half precision as bits; arithmetic goes through wider types.
+
+/// An f16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct F16(pub u16);
+
+impl F16 {
+    /// The default NaN.
+    pub const NAN: F16 = F16(0x7e00);
+
+    /// Is it a NaN?
+    #[inline(always)]
+    pub fn is_nan(self) -> bool {
+        self.0 & 0x7fff > 0x7c00
+    }
+
+    /// The same value as f32. A NaN keeps its payload and is not quieted.
+    #[inline(always)]
+    pub fn to_f32(self) -> f32 {
+        let magnitude = (self.0 & 0x7fff) as u32;
+        let sign = ((self.0 & 0x8000) as u32) << 16;
+        // An f16 subnormal is `magnitude * 2^-24`, exact in f32.
+        let small = (magnitude as i32 as f32 * f32::from_bits(0x3380_0000)).to_bits();
+        let rebias = if magnitude >= 0x7c00 { 0x7000_0000 } else { 0x3800_0000 };
+        let normal = (magnitude << 13) + rebias;
+        f32::from_bits(sign | if magnitude < 0x400 { small } else { normal })
+    }
+
+    /// As f64.
+    #[inline(always)]
+    pub fn to_f64(self) -> f64 {
+        self.to_f32() as f64
+    }
+
+    /// Rounds to nearest even. A NaN is quieted and keeps the upper part of its payload.
+    #[inline(always)]
+    pub fn from_f32(value: f32) -> F16 {
+        let bits = value.to_bits();
+        let magnitude = bits & 0x7fff_ffff;
+        let sign = (bits >> 16) & 0x8000;
+        // Adding 0.5 leaves an f16 subnormal in the low bits of the sum, rounded by the adder.
+        let small = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3f00_0000);
+        let odd = (magnitude >> 13) & 1;
+        let normal = magnitude.wrapping_add(0xc800_0fff).wrapping_add(odd) >> 13;
+        let large = if magnitude > 0x7f80_0000 { 0x7e00 | (magnitude >> 13) & 0x3ff } else { 0x7c00 };
+        let result = if magnitude < 0x3880_0000 {
+            small
+        } else if magnitude < 0x4780_0000 {
+            normal
+        } else {
+            large
+        };
+        F16((sign | result & 0x7fff) as u16)
+    }
+
+    /// Rounds once, to nearest even.
+    #[inline(always)]
+    pub fn from_f64(value: f64) -> F16 {
+        F16::from_f32(to_odd(value))
+    }
+}
+
+/// f64 to f32 rounded to odd, from which another rounding to at most 22 bits is as good as from the f64.
+#[inline(always)]
+pub fn to_odd(value: f64) -> f32 {
+    let near = value as f32;
+    let back = near as f64;
+    let bits = near.to_bits();
+    // One step towards zero when the conversion rounded away from it.
+    let cut = if back.abs() > value.abs() { bits.wrapping_sub(1) } else { bits };
+    let odd = if back == value || value != value { cut } else { cut | 1 };
+    f32::from_bits(odd)
+}

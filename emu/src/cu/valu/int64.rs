@@ -1,0 +1,38 @@
+//! 64-bit integers and bits.
+
+use super::define::{lane, ops, sources};
+use super::op::{Cx, Op, mode};
+use super::table::Entry;
+
+ops! {
+    MovB64 = v_mov_b64 [_cx](a: u64) -> u64 { a }
+    LshlrevB64 = v_lshlrev_b64 [_cx](a: u32, b: u64) -> u64 { b << (a & 63) }
+    LshrrevB64 = v_lshrrev_b64 [_cx](a: u32, b: u64) -> u64 { b >> (a & 63) }
+    AshrrevI64 = v_ashrrev_i64 [_cx](a: u32, b: i64) -> i64 { b >> (a & 63) }
+    LshlAddU64 = v_lshl_add_u64 [_cx](a: u64, b: u32, c: u64) -> u64 { (a << (b & 7)).wrapping_add(c) }
+    AddNcU64 = v_add_nc_u64 [_cx](a: u64, b: u64) -> u64 { a.wrapping_add(b) }
+    SubNcU64 = v_sub_nc_u64 [_cx](a: u64, b: u64) -> u64 { a.wrapping_sub(b) }
+    MulU64 = v_mul_u64 [_cx](a: u64, b: u64) -> u64 { a.wrapping_mul(b) }
+    MadU64U32 = v_mad_u64_u32 v_mad_co_u64_u32 [_cx](a: u32, b: u32, c: u64) -> (u64, bool) {
+        (a as u64).wrapping_mul(b as u64).overflowing_add(c)
+    } .clamp::<MadClampU64U32>()
+    MadClampU64U32 = [_cx](a: u32, b: u32, c: u64) -> (u64, bool) {
+        let product = (a as u64).wrapping_mul(b as u64);
+        (product.saturating_add(c), product.overflowing_add(c).1)
+    }
+    MadI64I32 = v_mad_i64_i32 v_mad_co_i64_i32 [_cx](a: i32, b: i32, c: i64) -> (i64, bool) {
+        mad_signed(a, b, c)
+    } .clamp::<MadClampI64I32>()
+    MadClampI64I32 = [_cx](a: i32, b: i32, c: i64) -> (i64, bool) {
+        ((a as i64).wrapping_mul(b as i64).saturating_add(c), mad_signed(a, b, c).1)
+    }
+}
+
+/// Product and sum, and whether the sum of 65 bits has its top bit set.
+#[inline(always)]
+fn mad_signed(a: i32, b: i32, c: i64) -> (i64, bool) {
+    let product = (a as i64).wrapping_mul(b as i64);
+    let (sum, overflow) = product.overflowing_add(c);
+    // The true sign: that of the sum unless it overflowed.
+    (sum, (sum < 0) != overflow)
+}

@@ -1,0 +1,6 @@
+//! Packed operations.
+
+use super::table::Entry;
+
+/// The operations of this file.
+pub const TABLE: &[Entry] = &[];
