@@ -21,6 +21,8 @@ mod port;
 mod resource;
 mod scratch;
 mod smem;
+#[cfg(test)]
+mod tests;
 
 pub use port::MemoryPort;
 
