@@ -1,1 +1,22 @@
-fn main() {}
+//! `kfdrun`: runs AMDGPU program images.
+
+mod args;
+mod device;
+mod exit;
+mod output;
+mod run;
+
+use args::Args;
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run::run(&args) {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => {
+            output::say(&failure.text);
+            ExitCode::from(failure.status)
+        }
+    }
+}

@@ -1,4 +1,21 @@
 //! Loads code objects into device memory, dispatches kernels and runs programs.
+//!
+//! [`Gpu`] is a device with one queue; [`Image`] a code object in its memory; [`Gpu::dispatch`] runs a kernel and waits.
+//! [`program`] puts them together for images with a `main`.
 
+mod arguments;
+mod error;
 mod format;
+mod gpu;
+mod image;
+pub mod kernarg;
+pub mod program;
 pub mod rpc;
+
+pub use error::{Error, Stop};
+pub use gpu::{Finished, Gpu, GpuOptions, Launch, Pending, WaitState};
+pub use image::Image;
+pub use kernarg::{Shape, Value};
+
+/// Stack of a work-item, in bytes, for kernels whose depth the compiler does not know: what LLVM's loader gives.
+pub const DEFAULT_STACK: u32 = 16384;

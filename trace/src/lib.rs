@@ -8,5 +8,5 @@ mod sink;
 mod text;
 
 pub use event::*;
-pub use sink::{Collector, Record, Sink, Tracer};
+pub use sink::{Collector, LastFault, Record, Sink, Tracer};
 pub use text::{TextSink, line};

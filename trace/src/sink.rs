@@ -76,3 +76,22 @@ impl Sink for Collector {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(record.clone());
     }
 }
+
+/// Keeps the last fault that the emulated machine told of, for reports that can say more than the driver does.
+#[derive(Debug, Default)]
+pub struct LastFault(Mutex<Option<crate::Fault>>);
+
+impl LastFault {
+    /// Takes it, so that the next one is new.
+    pub fn take(&self) -> Option<crate::Fault> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Sink for LastFault {
+    fn record(&self, record: &Record) {
+        if let Event::Fault(fault) = &record.event {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((**fault).clone());
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The command line.
+
+use clap::Parser;
+use std::ffi::OsString;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Run an AMDGPU program image on /dev/kfd, or on an emulated GPU, with no ROCR, libhsakmt or libdrm.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, after_help = EXIT_STATUS)]
+pub struct Args {
+    /// Work-items of a work-group, x dimension
+    #[arg(long = "threads-x", visible_alias = "threads", value_name = "N", default_value_t = 1, value_parser = positive())]
+    pub threads_x: u32,
+    /// Work-items of a work-group, y dimension
+    #[arg(long = "threads-y", value_name = "N", default_value_t = 1, value_parser = positive())]
+    pub threads_y: u32,
+    /// Work-items of a work-group, z dimension
+    #[arg(long = "threads-z", value_name = "N", default_value_t = 1, value_parser = positive())]
+    pub threads_z: u32,
+    /// Work-groups, x dimension
+    #[arg(long = "blocks-x", visible_alias = "blocks", value_name = "N", default_value_t = 1, value_parser = positive())]
+    pub blocks_x: u32,
+    /// Work-groups, y dimension
+    #[arg(long = "blocks-y", value_name = "N", default_value_t = 1, value_parser = positive())]
+    pub blocks_y: u32,
+    /// Work-groups, z dimension
+    #[arg(long = "blocks-z", value_name = "N", default_value_t = 1, value_parser = positive())]
+    pub blocks_z: u32,
+
+    /// Where to run: `auto` (a GPU that can run the image, else the emulated machine for the image's target), `kfd`,
+    /// `kfd:N` (topology node N), `emu`, `emu:gfxNNNN`
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub device: DeviceChoice,
+    /// End the run with status 124 when it takes longer; default: no limit
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Stack of a work-item for kernels whose stack depth the compiler does not know, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = loader::DEFAULT_STACK, value_parser = clap::value_parser!(u32).range(16..=262_128))]
+    pub stack_size: u32,
+    /// Say on stderr which device runs the image and what it needs
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Print every step on stderr, one line an event
+    #[arg(long)]
+    pub trace: bool,
+    /// Emulated machine: run waves one after another in a fixed order
+    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    pub deterministic: Option<u64>,
+
+    /// Program image, and its arguments: what follows the image belongs to the program, untouched
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "IMAGE [ARGS]")]
+    pub command: Vec<OsString>,
+}
+
+const EXIT_STATUS: &str = "Exit status: the program's value & 255, or
+    2    bad usage                     127  image not found
+    124  timeout                       132  illegal instruction
+    125  driver, device, environment   133  trap
+    126  image refused, or no device   134  abort
+         that can run it               139  memory fault";
+
+/// `--device`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// A GPU that can run the image, else the emulated machine.
+    Auto,
+    /// The kernel's driver, perhaps one topology node.
+    Kfd(Option<u32>),
+    /// The emulated machine, perhaps one target.
+    Emulated(Option<emu::isa::Target>),
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, which) = match text.split_once(':') {
+            Some((kind, which)) => (kind, Some(which)),
+            None => (text, None),
+        };
+        match (kind, which) {
+            ("auto", None) => Ok(DeviceChoice::Auto),
+            ("kfd", None) => Ok(DeviceChoice::Kfd(None)),
+            ("kfd", Some(node)) => match node.parse() {
+                Ok(node) => Ok(DeviceChoice::Kfd(Some(node))),
+                Err(_) => Err(format!("'{node}' is not a topology node number")),
+            },
+            ("emu", None) => Ok(DeviceChoice::Emulated(None)),
+            ("emu", Some(name)) => match emu::isa::Target::from_name(name) {
+                Some(target) => Ok(DeviceChoice::Emulated(Some(target))),
+                None => Err(format!("no emulated machine has a '{name}'; there are {}", target_names())),
+            },
+            _ => Err("expected auto, kfd, kfd:N, emu or emu:gfxNNNN".to_owned()),
+        }
+    }
+}
+
+/// The targets of the emulated machine, for messages.
+pub fn target_names() -> String {
+    emu::isa::Target::ALL.map(|target| target.name()).join(", ")
+}
+
+fn positive() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..)
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err("expected a positive number of seconds".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn what_follows_the_image_is_the_programs() {
+        let args = Args::parse_from(["kfdrun", "--threads", "4", "a.co", "--threads", "x", "--", "-v", "--help"]);
+        assert_eq!(args.threads_x, 4);
+        assert_eq!(args.command, ["a.co", "--threads", "x", "--", "-v", "--help"].map(OsString::from));
+        let args = Args::parse_from(["kfdrun", "--", "-image", "-v"]);
+        assert_eq!(args.command, ["-image", "-v"].map(OsString::from));
+        assert!(!args.verbose);
+    }
+
+    #[test]
+    fn devices() {
+        assert_eq!("kfd:3".parse(), Ok(DeviceChoice::Kfd(Some(3))));
+        assert_eq!("emu:gfx90a".parse(), Ok(DeviceChoice::Emulated(Some(emu::isa::Target::Gfx90a))));
+        for bad in ["", "gpu", "kfd:", "kfd:x", "emu:", "emu:gfx803", "auto:1"] {
+            assert!(bad.parse::<DeviceChoice>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_checked() {
+        for bad in
+            [["--threads", "0"], ["--threads-y", "-1"], ["--blocks", "x"], ["--timeout", "0"], ["--timeout", "nan"]]
+        {
+            assert!(Args::try_parse_from(["kfdrun", bad[0], bad[1], "a.co"]).is_err(), "{bad:?}");
+        }
+        assert!(Args::try_parse_from(["kfdrun"]).is_err(), "an image is needed");
+    }
+}

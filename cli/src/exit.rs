@@ -1,0 +1,64 @@
+//! Exit statuses.
+
+/// The program's time was over.
+pub const TIMEOUT: u8 = 124;
+/// Driver, device or environment.
+pub const ENVIRONMENT: u8 = 125;
+/// The image was refused, or no device can run it.
+pub const REFUSED: u8 = 126;
+/// There is no such image.
+pub const NOT_FOUND: u8 = 127;
+/// Interrupted by the user, as a shell reports SIGINT.
+pub const INTERRUPTED: u8 = 130;
+/// Illegal instruction, as a shell reports SIGILL.
+pub const ILLEGAL_INSTRUCTION: u8 = 132;
+/// Trap, as a shell reports SIGTRAP.
+pub const TRAP: u8 = 133;
+/// Abort, as a shell reports SIGABRT.
+pub const ABORT: u8 = 134;
+/// Memory fault, as a shell reports SIGSEGV.
+pub const MEMORY_FAULT: u8 = 139;
+
+/// Why there is no program value to exit with.
+#[derive(Debug)]
+pub struct Failure {
+    /// Exit status.
+    pub status: u8,
+    /// What to say.
+    pub text: String,
+}
+
+impl Failure {
+    /// A failure with this status.
+    pub fn new(status: u8, text: impl Into<String>) -> Failure {
+        Failure { status, text: text.into() }
+    }
+}
+
+impl From<kfd::Error> for Failure {
+    fn from(error: kfd::Error) -> Failure {
+        Failure::new(ENVIRONMENT, error.report())
+    }
+}
+
+impl From<loader::Error> for Failure {
+    fn from(error: loader::Error) -> Failure {
+        let status = match &error {
+            loader::Error::Kfd(_) => ENVIRONMENT,
+            loader::Error::Stopped(stop) => match stop.as_ref() {
+                loader::Stop::MemoryFault { .. } => MEMORY_FAULT,
+                loader::Stop::Timeout { .. } => TIMEOUT,
+                loader::Stop::Interrupted { .. } => INTERRUPTED,
+                stop if stop.is_trap() => TRAP,
+                stop if stop.is_illegal_instruction() => ILLEGAL_INSTRUCTION,
+                _ => ENVIRONMENT,
+            },
+            _ => REFUSED,
+        };
+        let text = match error {
+            loader::Error::Kfd(error) => error.report(),
+            error => error.to_string(),
+        };
+        Failure { status, text }
+    }
+}

@@ -1,0 +1,445 @@
+//! A device with one queue, and how a kernel runs on it.
+
+use crate::error::Stop;
+use crate::kernarg::{self, Hidden, Kernarg};
+use crate::{DEFAULT_STACK, Error, Image, Shape, Value};
+use aql::{AmdSignal, Fences, KernelDispatch};
+use elf::Kernel;
+use kfd::{
+    Buffer, Device, Event, EventKind, Events, Fired, GpuVa, Kind, Queue, QueueConfig, ScratchLayout, Wait, uapi,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+use trace::LastFault;
+
+/// How to open a [`Gpu`].
+#[derive(Clone, Debug)]
+pub struct GpuOptions {
+    /// Stack of a work-item for kernels whose depth the compiler does not know, in bytes.
+    pub stack_size: u32,
+    /// Packets of the ring, a power of two.
+    pub ring_packets: u32,
+    /// Bytes of the largest kernel argument segment.
+    pub kernarg_bytes: u64,
+    /// Bytes of memory that host and device share, for the caller ([`Gpu::shared`]).
+    pub shared_bytes: u64,
+    /// A sink of the tracer, for what the emulated machine knows of a fault.
+    pub faults: Option<Arc<LastFault>>,
+}
+
+impl Default for GpuOptions {
+    fn default() -> Self {
+        GpuOptions {
+            stack_size: DEFAULT_STACK,
+            ring_packets: 1024,
+            kernarg_bytes: 65536,
+            shared_bytes: 0,
+            faults: None,
+        }
+    }
+}
+
+/// A device with a queue, its events and the memory a dispatch needs.
+///
+/// Fields drop in order: the queue goes before what it points to.
+#[derive(Debug)]
+pub struct Gpu {
+    queue: Queue,
+    scratch: Option<(Buffer, ScratchLayout)>,
+    /// The completion signal, the kernel arguments, the caller's shared memory.
+    control: Arc<Buffer>,
+    /// Set by the completion signal and when the packet processor stops the queue.
+    done: Event,
+    memory_fault: Event,
+    hw_exception: Event,
+    events: Events,
+    device: Arc<Device>,
+    options: GpuOptions,
+}
+
+/// Offsets in the control buffer.
+const SIGNAL: u64 = 0;
+const KERNARG: u64 = 64;
+
+/// A kernel launch.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Work-groups and their size.
+    pub shape: Shape,
+    /// Explicit arguments, in order.
+    pub values: Vec<Value>,
+    /// LDS bytes beyond what the kernel has statically and its arguments ask for.
+    pub dynamic_lds: u32,
+    /// Longest time to wait; none for ever.
+    pub timeout: Option<Duration>,
+}
+
+/// What [`Gpu::dispatch`]'s caller is told while a kernel runs.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitState<'k> {
+    /// Kernel.
+    pub kernel: &'k str,
+    /// Since its doorbell.
+    pub elapsed: Duration,
+    /// Address of the completion signal.
+    pub signal: GpuVa,
+    /// Its value.
+    pub value: i64,
+}
+
+/// What the caller answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pending {
+    /// Nothing to do before the kernel completes or this much time has passed.
+    Sleep(Duration),
+    /// It served the kernel: look again at once.
+    Again,
+    /// Leave the kernel: the program has ended, or the user has had enough.
+    Leave,
+}
+
+/// How a dispatch ended, when nothing failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finished {
+    /// The kernel completed.
+    Completed,
+    /// The caller left it.
+    Left,
+}
+
+/// How long a wait looks at the signal before it sleeps.
+const SPIN: Duration = Duration::from_micros(50);
+/// Longest time between looks at the fault events.
+const LOOK: Duration = Duration::from_millis(2);
+
+impl Gpu {
+    /// Makes the queue on an open device.
+    pub fn open(device: &Arc<Device>, options: GpuOptions) -> Result<Gpu, Error> {
+        let kfd = device.kfd();
+        let events = Events::new(device)?;
+        let done = events.create(EventKind::Signal)?;
+        let memory_fault = events.create(EventKind::Memory)?;
+        let hw_exception = events.create(EventKind::HwException)?;
+        // Kernels before 6.4 do not know the call; a second queue of the process comes too late for it. Both still tell
+        // of memory faults.
+        let report_exceptions = match kfd.enable_runtime() {
+            Ok(()) => true,
+            Err(error) => error.errno() == Some(kfd::Errno::EBUSY),
+        };
+        let queue = Queue::create(
+            device,
+            &QueueConfig {
+                packets: options.ring_packets,
+                error_event: Some(&done),
+                report_exceptions,
+                ..QueueConfig::default()
+            },
+        )?;
+        let control_bytes = KERNARG + options.kernarg_bytes.next_multiple_of(64) + options.shared_bytes;
+        let control = Arc::new(Buffer::new(device, Kind::Control, control_bytes, "signal, arguments, shared memory")?);
+        let signal = AmdSignal {
+            event_mailbox_ptr: done.mailbox().map_or(0, |va| va.0),
+            event_id: done.id().0,
+            ..AmdSignal::default()
+        };
+        control.write_bytes(SIGNAL, &signal.to_bytes())?;
+        Ok(Gpu {
+            queue,
+            scratch: None,
+            control,
+            done,
+            memory_fault,
+            hw_exception,
+            events,
+            device: device.clone(),
+            options,
+        })
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// The queue.
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// The caller's shared memory: the buffer and the offset where it starts, 64-byte aligned.
+    pub fn shared(&self) -> (&Arc<Buffer>, u64) {
+        (&self.control, KERNARG + self.options.kernarg_bytes.next_multiple_of(64))
+    }
+
+    /// LDS of a work-group, in bytes.
+    fn lds_limit(&self) -> u32 {
+        self.device.node().properties.lds_size_in_kb.map_or(65536, |kib| kib.saturating_mul(1024))
+    }
+
+    /// Scratch bytes of a work-item that a kernel is launched with.
+    pub fn private_bytes(&self, kernel: &Kernel) -> u32 {
+        let fixed = kernel.metadata.private_segment_fixed_size;
+        if kernel.uses_dynamic_stack() { fixed.max(self.options.stack_size) } else { fixed }
+    }
+
+    /// Makes scratch for `waves` waves of `lanes` lanes with `bytes` bytes a work-item, if there is not enough.
+    ///
+    /// The packet processor takes a change up before the first packet, or when it has stopped for want of scratch.
+    pub fn reserve_scratch(&mut self, bytes: u32, lanes: u32, waves: u64) -> Result<(), Error> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let node = self.device.node();
+        let target = self.device.target();
+        let most = ScratchLayout::new(node, target, bytes, lanes, u64::MAX)?;
+        let unit = most.wave_bytes * u64::from(most.num_xcc) * u64::from(most.engines);
+        let engines = u64::from(most.engines) * u64::from(most.num_xcc);
+        let wanted = unit.saturating_mul(waves.div_ceil(engines).max(1));
+        let layout = ScratchLayout::new(node, target, bytes, lanes, wanted)?;
+        if let Some((_, have)) = &self.scratch
+            && have.wave_bytes >= layout.wave_bytes
+            && have.waves >= layout.waves
+        {
+            return Ok(());
+        }
+        let buffer = Buffer::new(&self.device, Kind::Vram, layout.bytes(), "scratch")?;
+        self.queue.set_scratch(&layout.registers(buffer.va()), false)?;
+        self.scratch = Some((buffer, layout));
+        Ok(())
+    }
+
+    /// Checks a launch against the kernel's metadata and the device.
+    fn check(&self, image: &Image, kernel: &Kernel, shape: &Shape) -> Result<(), Error> {
+        let fail = |what, value: String, rule: String| {
+            Err(Error::Launch { kernel: kernel.name().to_owned(), what, value, rule })
+        };
+        let items = shape.group_items();
+        let limit = u64::from(kernel.metadata.max_flat_workgroup_size);
+        if items > limit {
+            let value = format!("{} x {} x {} = {items} work-items", shape.group[0], shape.group[1], shape.group[2]);
+            return fail("the work-group", value, format!("its .max_flat_workgroup_size is {limit}"));
+        }
+        if let Some(required) = kernel.metadata.reqd_workgroup_size
+            && required != [0; 3]
+            && required != shape.group
+        {
+            return fail("the work-group", format!("{:?}", shape.group), format!("it was compiled for {required:?}"));
+        }
+        if kernel.metadata.uniform_work_group_size == Some(true)
+            && let Some(axis) = (0..3).find(|axis| shape.grid[*axis] % shape.group[*axis] != 0)
+        {
+            let value = format!("{} in dimension {axis}", shape.grid[axis]);
+            return fail("the grid", value, format!("it must be a multiple of the work-group's {}", shape.group[axis]));
+        }
+        let prints = |arg: &elf::Arg| arg.value_kind == elf::ValueKind::HiddenPrintfBuffer;
+        if !image.code().printf().is_empty() && kernel.metadata.args.iter().any(prints) {
+            return Err(Error::Printf { kernel: kernel.name().to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Runs a kernel and waits for it. `pending` is called again and again while it runs.
+    pub fn dispatch(
+        &mut self,
+        image: &Image,
+        kernel: &Kernel,
+        launch: &Launch,
+        pending: &mut dyn FnMut(&WaitState) -> Pending,
+    ) -> Result<Finished, Error> {
+        let Launch { shape, .. } = launch;
+        self.check(image, kernel, shape)?;
+        let apertures = self.device.apertures();
+        let hidden = Hidden {
+            shape: *shape,
+            dynamic_lds: launch.dynamic_lds,
+            queue: self.queue.amd_queue_va().0,
+            shared_base: (apertures.lds_base >> 32) as u32,
+            private_base: (apertures.scratch_base >> 32) as u32,
+        };
+        let Kernarg { bytes, group_segment_size } =
+            kernarg::build(&kernel.metadata, &launch.values, &hidden, self.lds_limit())?;
+        if bytes.len() as u64 > self.options.kernarg_bytes {
+            return Err(Error::Launch {
+                kernel: kernel.name().to_owned(),
+                what: "the kernel argument segment",
+                value: format!("{} bytes", bytes.len()),
+                rule: format!("the queue was opened for {}", self.options.kernarg_bytes),
+            });
+        }
+        let private_segment_size = self.private_bytes(kernel);
+        let lanes = kernel.metadata.wavefront_size;
+        let waves = shape.groups().saturating_mul(shape.group_items().div_ceil(u64::from(lanes)));
+        if self.queue.write_index() == 0 {
+            self.reserve_scratch(private_segment_size, lanes, waves)?;
+        }
+        self.control.write_bytes(KERNARG, &bytes)?;
+        self.signal()?.store(1, Ordering::Relaxed);
+        let packet = KernelDispatch {
+            fences: Fences::SYSTEM,
+            dims: shape.dims as u8,
+            workgroup_size: shape.group.map(|size| size as u16),
+            grid_size: shape.grid,
+            private_segment_size,
+            group_segment_size,
+            kernel_object: image.va(kernel.descriptor_vaddr).0,
+            kernarg_address: self.control.va().0 + KERNARG,
+            completion_signal: self.signal_va().0,
+            ..KernelDispatch::default()
+        };
+        let last = self.queue.publish(&[packet.to_bytes()], kernel.name(), |_| {
+            std::thread::yield_now();
+            true
+        })?;
+        self.queue.ring_doorbell(last);
+        self.wait(image, kernel, launch.timeout, (private_segment_size, lanes, waves), pending)
+    }
+
+    fn signal(&self) -> Result<&AtomicI64, Error> {
+        let value = self.control.atomic_u64(SIGNAL + aql::signal::VALUE as u64)?;
+        // SAFETY: the same aligned eight bytes, borrowed for as long; both types allow concurrent atomic access.
+        Ok(unsafe { AtomicI64::from_ptr(value.as_ptr().cast()) })
+    }
+
+    fn signal_va(&self) -> GpuVa {
+        GpuVa(self.control.va().0 + SIGNAL)
+    }
+
+    fn wait(
+        &mut self,
+        image: &Image,
+        kernel: &Kernel,
+        timeout: Option<Duration>,
+        scratch: (u32, u32, u64),
+        pending: &mut dyn FnMut(&WaitState) -> Pending,
+    ) -> Result<Finished, Error> {
+        let start = Instant::now();
+        let signal_va = self.signal_va();
+        let mut looked = start;
+        let mut idle_since = start;
+        loop {
+            let value = self.signal()?.load(Ordering::Acquire);
+            if value == 0 {
+                let tracer = self.device.kfd().system().tracer();
+                tracer.emit(|| trace::Event::Signal { va: signal_va.0, old: 1, new: 0, by: "host" });
+                return Ok(Finished::Completed);
+            }
+            let elapsed = start.elapsed();
+            if let Some(limit) = timeout
+                && elapsed >= limit
+            {
+                return Err(Stop::Timeout {
+                    kernel: kernel.name().to_owned(),
+                    limit,
+                    signal: signal_va,
+                    value,
+                    read_index: self.queue.read_index(),
+                    write_index: self.queue.write_index(),
+                }
+                .into());
+            }
+            let state = WaitState { kernel: kernel.name(), elapsed, signal: signal_va, value };
+            let sleep = match pending(&state) {
+                Pending::Leave => return Ok(Finished::Left),
+                Pending::Again => {
+                    idle_since = Instant::now();
+                    continue;
+                }
+                Pending::Sleep(longest) => longest.min(timeout.map_or(longest, |limit| limit - elapsed)),
+            };
+            if idle_since.elapsed() < SPIN {
+                std::hint::spin_loop();
+                continue;
+            }
+            // Short sleeps serve a device that talks to the host; the events are looked at now and then. Longer ones
+            // are spent in the kernel, which wakes this thread.
+            if sleep < LOOK {
+                std::thread::sleep(sleep);
+                if looked.elapsed() < LOOK {
+                    continue;
+                }
+            }
+            looked = Instant::now();
+            let block = if sleep < LOOK { Duration::ZERO } else { sleep };
+            let events = [&self.done, &self.memory_fault, &self.hw_exception];
+            if let Wait::Fired(fired) = self.events.wait(&events, Some(block))? {
+                self.faults(image, kernel, &fired)?;
+            }
+            self.check_queue(image, kernel, scratch)?;
+        }
+    }
+
+    /// Turns fault events into an error.
+    fn faults(&self, image: &Image, kernel: &Kernel, fired: &[Fired]) -> Result<(), Error> {
+        let ours = self.device.gpu_id();
+        for event in fired {
+            match event {
+                Fired::Memory(fault) if fault.gpu == ours => {
+                    let detail = self.detail();
+                    let mut notes = self.place(image, &detail);
+                    let va = detail.as_ref().and_then(|detail| detail.va).unwrap_or(fault.va.0);
+                    notes.extend(self.nearest(image, va));
+                    return Err(
+                        Stop::MemoryFault { kernel: kernel.name().to_owned(), fault: *fault, detail, notes }.into()
+                    );
+                }
+                Fired::HwException(exception) if exception.gpu == ours => {
+                    let kernel = kernel.name().to_owned();
+                    return Err(Stop::HwException { kernel, exception: exception.clone() }.into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether the packet processor has stopped the queue; gives it scratch when it asks for some.
+    fn check_queue(&mut self, image: &Image, kernel: &Kernel, scratch: (u32, u32, u64)) -> Result<(), Error> {
+        let inactive = self.queue.inactive_value()? as u64;
+        let exceptions = self.queue.exceptions()?;
+        const MORE_SCRATCH: u64 = 0x1 | 0x400;
+        const SCRATCH_USED_ONCE: u64 = 0x200;
+        if inactive & MORE_SCRATCH != 0 && inactive & !MORE_SCRATCH == 0 {
+            let (bytes, lanes, waves) = scratch;
+            self.reserve_scratch(bytes.max(1), lanes, waves)?;
+            return Ok(self.queue.clear_inactive()?);
+        }
+        if inactive == SCRATCH_USED_ONCE {
+            return Ok(self.queue.clear_inactive()?);
+        }
+        // A memory violation comes with its own event, which says more.
+        let memory_violation = uapi::ec_mask(uapi::EC_QUEUE_WAVE_MEMORY_VIOLATION);
+        if inactive == 0 && exceptions & !memory_violation == 0 {
+            return Ok(());
+        }
+        let detail = self.detail();
+        let notes = self.place(image, &detail);
+        Err(Stop::Queue { kernel: kernel.name().to_owned(), inactive, exceptions, detail, notes }.into())
+    }
+
+    fn detail(&self) -> Option<Box<trace::Fault>> {
+        self.options.faults.as_ref().and_then(|faults| faults.take()).map(Box::new)
+    }
+
+    fn place(&self, image: &Image, detail: &Option<Box<trace::Fault>>) -> Vec<String> {
+        let pc = detail.as_ref().and_then(|detail| detail.pc);
+        pc.and_then(|pc| image.describe(pc)).map(|place| format!("in {place} of the image")).into_iter().collect()
+    }
+
+    /// The buffer that lies nearest to an address, in words.
+    fn nearest(&self, image: &Image, va: u64) -> Option<String> {
+        let scratch = self.scratch.as_ref().map(|(buffer, _)| buffer);
+        let buffers = [Some(image.buffer()), Some(&*self.control), scratch];
+        let distance = |buffer: &Buffer| {
+            let (start, end) = (buffer.va().0, buffer.va().0 + buffer.size());
+            if va < start { start - va } else { va.saturating_sub(end - 1) }
+        };
+        let buffer = buffers.into_iter().flatten().min_by_key(|buffer| distance(buffer))?;
+        let range = format!("{} {}..{:#x}", buffer.purpose(), buffer.va(), buffer.va().0 + buffer.size());
+        Some(match distance(buffer) {
+            0 => format!("it lies in {range}"),
+            bytes if va < buffer.va().0 => format!("nearest memory: {range}, {bytes} bytes above"),
+            bytes => format!("nearest memory: {range}, {bytes} bytes below"),
+        })
+    }
+}

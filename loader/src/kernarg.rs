@@ -1,0 +1,283 @@
+//! The kernel argument segment.
+//!
+//! Every argument goes where the metadata puts it. The segment is zero first; a hidden argument is filled by its kind, and
+//! a kind that this loader does not know or cannot serve is refused by name, never left zero in silence.
+
+use elf::{Arg, KernelMetadata, ValueKind};
+
+/// The number and size of work-groups of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Dimensions used, 1 to 3.
+    pub dims: u16,
+    /// Work-items of a work-group.
+    pub group: [u32; 3],
+    /// Work-items of the grid.
+    pub grid: [u32; 3],
+}
+
+impl Shape {
+    /// `blocks` work-groups of `threads` work-items. Three dimensions, as the program loaders of LLVM launch, unless the
+    /// outer ones are 1.
+    ///
+    /// None when the grid has 2^32 work-items or more in a dimension, or a dimension of a work-group does not fit 16 bits.
+    pub fn of_groups(threads: [u32; 3], blocks: [u32; 3]) -> Option<Shape> {
+        let mut grid = [0; 3];
+        for ((grid, threads), blocks) in grid.iter_mut().zip(threads).zip(blocks) {
+            *grid = threads.checked_mul(blocks).filter(|items| *items > 0)?;
+        }
+        Shape::of_items(threads, grid)
+    }
+
+    /// A grid of `grid` work-items, cut into work-groups of `group`; the last of a dimension may be partial.
+    pub fn of_items(group: [u32; 3], grid: [u32; 3]) -> Option<Shape> {
+        if group.iter().any(|size| *size == 0 || *size > 0xffff) || grid.contains(&0) {
+            return None;
+        }
+        let dims = if grid[2] > 1 || group[2] > 1 {
+            3
+        } else if grid[1] > 1 || group[1] > 1 {
+            2
+        } else {
+            1
+        };
+        Some(Shape { dims, group, grid })
+    }
+
+    /// Work-items of a work-group.
+    pub fn group_items(&self) -> u64 {
+        self.group.iter().map(|size| u64::from(*size)).product()
+    }
+
+    /// Work-groups, partial ones included.
+    pub fn groups(&self) -> u64 {
+        self.grid.iter().zip(self.group).map(|(grid, group)| u64::from(grid.div_ceil(group))).product()
+    }
+}
+
+/// A value for an explicit argument.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// The bytes of a by-value argument, as many as the metadata says.
+    Bytes(Vec<u8>),
+    /// A device address, for pointers.
+    Address(u64),
+    /// LDS bytes for a `dynamic_shared_pointer`.
+    Lds(u32),
+}
+
+impl From<u32> for Value {
+    fn from(value: u32) -> Value {
+        Value::Bytes(value.to_le_bytes().to_vec())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Value {
+        Value::Bytes(value.to_le_bytes().to_vec())
+    }
+}
+
+impl From<f32> for Value {
+    fn from(value: f32) -> Value {
+        Value::Bytes(value.to_le_bytes().to_vec())
+    }
+}
+
+/// What hidden arguments tell of the launch and the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hidden {
+    /// The launch.
+    pub shape: Shape,
+    /// LDS bytes beyond what the kernel has statically.
+    pub dynamic_lds: u32,
+    /// Address of the `amd_queue_t`.
+    pub queue: u64,
+    /// High half of the LDS aperture.
+    pub shared_base: u32,
+    /// High half of the scratch aperture.
+    pub private_base: u32,
+}
+
+/// Why a kernel's arguments cannot be set up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Wrong number of arguments.
+    #[error("kernel {kernel} takes {expected} arguments, {given} are given")]
+    Count {
+        /// Kernel.
+        kernel: String,
+        /// In the metadata.
+        expected: usize,
+        /// Given.
+        given: usize,
+    },
+    /// A value that does not fit its argument.
+    #[error("kernel {kernel} argument {index}{name} is {kind} of {size} bytes; {given} is given")]
+    Mismatch {
+        /// Kernel.
+        kernel: String,
+        /// Index among the explicit arguments.
+        index: usize,
+        /// ` (name)`, when the metadata has one.
+        name: String,
+        /// `.value_kind`.
+        kind: String,
+        /// `.size`.
+        size: u32,
+        /// What was given.
+        given: String,
+    },
+    /// A hidden argument of an unknown kind.
+    #[error(
+        "kernel {kernel} wants the hidden argument '{kind}' at offset {offset}, which this version does not know; the image \
+         is newer than it"
+    )]
+    UnknownHidden {
+        /// Kernel.
+        kernel: String,
+        /// `.value_kind`.
+        kind: String,
+        /// `.offset`.
+        offset: u32,
+    },
+    /// More LDS than there is.
+    #[error("kernel {kernel}: {fixed} bytes of LDS + {dynamic} dynamic bytes are more than the device's {limit}")]
+    Lds {
+        /// Kernel.
+        kernel: String,
+        /// Static.
+        fixed: u32,
+        /// Dynamic.
+        dynamic: u64,
+        /// Limit.
+        limit: u32,
+    },
+    /// An argument outside the segment. The metadata parser excludes it.
+    #[error("kernel {kernel}: the argument at offset {offset} of {size} bytes lies outside the segment of {segment}")]
+    Outside {
+        /// Kernel.
+        kernel: String,
+        /// `.offset`.
+        offset: u32,
+        /// `.size`.
+        size: u32,
+        /// `.kernarg_segment_size`.
+        segment: usize,
+    },
+}
+
+/// The segment of a launch, and its LDS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernarg {
+    /// `.kernarg_segment_size` bytes.
+    pub bytes: Vec<u8>,
+    /// LDS of a work-group: static, then `dynamic_shared_pointer` arguments, then the dynamic bytes of `hidden`.
+    pub group_segment_size: u32,
+}
+
+/// Builds the segment for a kernel from the values of its explicit arguments, in order. `lds_limit` is the device's LDS of
+/// a work-group in bytes.
+pub fn build(kernel: &KernelMetadata, values: &[Value], hidden: &Hidden, lds_limit: u32) -> Result<Kernarg, Error> {
+    let name = || kernel.name.to_owned();
+    let explicit: Vec<&Arg> = kernel.args.iter().filter(|arg| !arg.value_kind.is_hidden()).collect();
+    if explicit.len() != values.len() {
+        return Err(Error::Count { kernel: name(), expected: explicit.len(), given: values.len() });
+    }
+    let mut bytes = vec![0u8; kernel.kernarg_segment_size as usize];
+    let mut lds = u64::from(kernel.group_segment_fixed_size);
+    for (index, (arg, value)) in explicit.into_iter().zip(values).enumerate() {
+        let data = match (arg.value_kind, value) {
+            (ValueKind::ByValue, Value::Bytes(data)) if data.len() == arg.size as usize => data.clone(),
+            (ValueKind::GlobalBuffer, Value::Address(va)) => va.to_le_bytes().to_vec(),
+            // C pointers to address space 4 and opaque handles are by_value in some producers' metadata.
+            (ValueKind::ByValue, Value::Address(va)) if arg.size == 8 => va.to_le_bytes().to_vec(),
+            (ValueKind::DynamicSharedPointer, Value::Lds(size)) => {
+                let align = u64::from(arg.pointee_align.unwrap_or(1).max(1));
+                let at = lds.next_multiple_of(align);
+                lds = at + u64::from(*size);
+                (at.min(u64::from(u32::MAX)) as u32).to_le_bytes().to_vec()
+            }
+            _ => {
+                return Err(Error::Mismatch {
+                    kernel: name(),
+                    index,
+                    name: arg.name.map(|name| format!(" ({name})")).unwrap_or_default(),
+                    kind: arg.value_kind.name().to_owned(),
+                    size: arg.size,
+                    given: match value {
+                        Value::Bytes(data) => format!("a value of {} bytes", data.len()),
+                        Value::Address(_) => "a device address".to_owned(),
+                        Value::Lds(_) => "an LDS size".to_owned(),
+                    },
+                });
+            }
+        };
+        store(kernel, &mut bytes, arg, &data)?;
+    }
+    lds += u64::from(hidden.dynamic_lds);
+    if lds > u64::from(lds_limit) {
+        let fixed = kernel.group_segment_fixed_size;
+        return Err(Error::Lds { kernel: name(), fixed, dynamic: lds - u64::from(fixed), limit: lds_limit });
+    }
+    for arg in kernel.args.iter().filter(|arg| arg.value_kind.is_hidden()) {
+        let value = hidden_value(kernel, arg, hidden)?;
+        let size = (arg.size as usize).min(8);
+        store(kernel, &mut bytes, arg, &value.to_le_bytes()[..size])?;
+    }
+    Ok(Kernarg { bytes, group_segment_size: lds as u32 })
+}
+
+/// The value of a hidden argument (LLVM AMDGPUUsage "Code Object V5 Kernel Argument Metadata Map").
+fn hidden_value(kernel: &KernelMetadata, arg: &Arg, hidden: &Hidden) -> Result<u64, Error> {
+    let Hidden { shape, .. } = hidden;
+    // Work-groups that are whole; what is left over is the remainder.
+    let count = |axis: usize| u64::from(shape.grid[axis] / shape.group[axis]);
+    let remainder = |axis: usize| u64::from(shape.grid[axis] % shape.group[axis]);
+    let size = |axis: usize| u64::from(shape.group[axis]);
+    Ok(match arg.value_kind {
+        ValueKind::HiddenBlockCountX => count(0),
+        ValueKind::HiddenBlockCountY => count(1),
+        ValueKind::HiddenBlockCountZ => count(2),
+        ValueKind::HiddenGroupSizeX => size(0),
+        ValueKind::HiddenGroupSizeY => size(1),
+        ValueKind::HiddenGroupSizeZ => size(2),
+        ValueKind::HiddenRemainderX => remainder(0),
+        ValueKind::HiddenRemainderY => remainder(1),
+        ValueKind::HiddenRemainderZ => remainder(2),
+        ValueKind::HiddenGlobalOffsetX | ValueKind::HiddenGlobalOffsetY | ValueKind::HiddenGlobalOffsetZ => 0,
+        ValueKind::HiddenNone => 0,
+        ValueKind::HiddenGridDims => u64::from(shape.dims),
+        ValueKind::HiddenDynamicLdsSize => u64::from(hidden.dynamic_lds),
+        ValueKind::HiddenPrivateBase => u64::from(hidden.private_base),
+        ValueKind::HiddenSharedBase => u64::from(hidden.shared_base),
+        ValueKind::HiddenQueuePtr => hidden.queue,
+        // Null, as LLVM's own program loader leaves them: the compiler lists these for every kernel that calls through
+        // a pointer, used or not. A kernel that does use one ends in a memory fault at a null page, never in a wrong value.
+        ValueKind::HiddenPrintfBuffer
+        | ValueKind::HiddenHostcallBuffer
+        | ValueKind::HiddenMultigridSyncArg
+        | ValueKind::HiddenHeapV1
+        | ValueKind::HiddenDefaultQueue
+        | ValueKind::HiddenCompletionAction => 0,
+        _ => {
+            return Err(Error::UnknownHidden {
+                kernel: kernel.name.to_owned(),
+                kind: arg.value_kind.name().to_owned(),
+                offset: arg.offset,
+            });
+        }
+    })
+}
+
+fn store(kernel: &KernelMetadata, bytes: &mut [u8], arg: &Arg, data: &[u8]) -> Result<(), Error> {
+    let segment = bytes.len();
+    let at = arg.offset as usize;
+    match at.checked_add(data.len()).and_then(|end| bytes.get_mut(at..end)) {
+        Some(slot) => {
+            slot.copy_from_slice(data);
+            Ok(())
+        }
+        None => Err(Error::Outside { kernel: kernel.name.to_owned(), offset: arg.offset, size: arg.size, segment }),
+    }
+}

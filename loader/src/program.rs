@@ -1,0 +1,262 @@
+//! Programs: images with a `main`, as LLVM's GPU libc and its loader run them.
+//!
+//! `_begin` (argc, argv, envp) runs once, `_start` (argc, argv, envp, ret) on the grid, `_end` once; each waits for the one
+//! before. `_start` ORs the value of `main` into `*ret`. Only `_start` must exist.
+
+use crate::arguments::Strings;
+use crate::gpu::{Finished, Gpu, GpuOptions, Launch, Pending, WaitState};
+use crate::rpc::{Abi, Area, DeviceMemory, End, Output, Progress, Region, Server};
+use crate::{Error, Image, Shape, Stop, Value};
+use elf::{CodeObject, Kernel};
+use kfd::{Buffer, Device, Kind};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A program run.
+pub struct Program {
+    /// Its arguments, the first one being its name.
+    pub arguments: Vec<OsString>,
+    /// Its environment, `KEY=VALUE`.
+    pub environment: Vec<OsString>,
+    /// Work-items of a work-group of `_start`.
+    pub threads: [u32; 3],
+    /// Work-groups of `_start`.
+    pub blocks: [u32; 3],
+    /// Longest time for all kernels together.
+    pub timeout: Option<Duration>,
+    /// How to open the device's queue.
+    pub options: GpuOptions,
+    /// Where its output goes.
+    pub output: Box<dyn Output>,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// `main` returned; the values of all work-items, ORed.
+    Returned(i32),
+    /// `exit` was called.
+    Exited(i32),
+    /// `abort` was called.
+    Aborted,
+}
+
+/// How a program ended, and what is worth telling of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// Lines for the user.
+    pub notes: Vec<String>,
+}
+
+/// Least and most time between looks at the calls of a program that makes none.
+const POLL: (Duration, Duration) = (Duration::from_micros(20), Duration::from_micros(200));
+/// Time between looks at the caller of a program that makes no calls.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Device memory for the program's `malloc`.
+struct Heap {
+    device: Arc<Device>,
+    buffers: HashMap<u64, Buffer>,
+}
+
+impl DeviceMemory for Heap {
+    fn allocate(&mut self, size: u64) -> Option<u64> {
+        // Whole multiples of 2 MiB start at one.
+        let bytes = size.max(1).checked_next_multiple_of(2 << 20)?;
+        let buffer = Buffer::new(&self.device, Kind::Vram, bytes, "device malloc").ok()?;
+        let va = buffer.va().0;
+        self.buffers.insert(va, buffer);
+        Some(va)
+    }
+
+    fn free(&mut self, va: u64) {
+        self.buffers.remove(&va);
+    }
+}
+
+/// The image's client structure for remote calls: how big, and where in the image.
+fn client(code: &CodeObject) -> Option<(Abi, u64)> {
+    let symbol = code.symbol("__llvm_rpc_client")?;
+    Some((Abi::from_client_size(symbol.size)?, symbol.vaddr()?))
+}
+
+/// LLVM 19 has a pointer to the structure instead.
+fn client_pointer(code: &CodeObject) -> Option<u64> {
+    code.symbol("__llvm_libc_rpc_client").filter(|symbol| symbol.size == 8)?.vaddr()
+}
+
+/// Runs a program. `on_wait` is called again and again; it ends the run by returning false.
+pub fn run(
+    device: &Arc<Device>,
+    code: CodeObject,
+    mut program: Program,
+    on_wait: &mut dyn FnMut(&WaitState) -> bool,
+) -> Result<Outcome, Error> {
+    let names = || code.kernels().iter().map(|kernel| kernel.name().to_owned()).collect();
+    if code.kernel("_start").is_none() {
+        return Err(Error::NotAProgram { kernels: names() });
+    }
+    let shape = shape(program.threads, program.blocks)?;
+    let lanes = code.kernels().iter().map(|kernel| kernel.metadata.wavefront_size).max().unwrap_or(64);
+
+    // The shared memory: argv, envp, then the area of remote calls.
+    let argv = Strings::new(&program.arguments);
+    let envp = Strings::new(&program.environment);
+    let envp_at = argv.size().next_multiple_of(8);
+    let area_at = (envp_at + envp.size()).next_multiple_of(64);
+    let found = client(&code);
+    let abi = found.map(|(abi, _)| abi).or(client_pointer(&code).map(|_| Abi::Llvm19));
+    let region = abi.map(|abi| {
+        let waves = shape.groups().saturating_mul(shape.group_items().div_ceil(u64::from(lanes)));
+        let ports = waves.next_multiple_of(32).clamp(64, u64::from(abi.max_ports())) as u32;
+        Region { abi, ports, lanes }
+    });
+    let largest = code.kernels().iter().map(|kernel| kernel.metadata.kernarg_segment_size).max().unwrap_or(0);
+    program.options.kernarg_bytes = u64::from(largest);
+    program.options.shared_bytes = area_at + region.map_or(0, |region| region.size());
+    let mut gpu = Gpu::open(device, program.options)?;
+    let image = Image::load(device, code, &HashMap::new(), 64)?;
+
+    let (shared, offset) = gpu.shared();
+    let shared = shared.clone();
+    let base = shared.va().0 + offset;
+    shared.write_bytes(offset, &argv.block(base))?;
+    shared.write_bytes(offset + envp_at, &envp.block(base + envp_at))?;
+    let mut server = match region {
+        None => None,
+        Some(region) => {
+            let vaddr = match found {
+                Some((_, vaddr)) => Some(vaddr),
+                None => pointed(&image)?,
+            };
+            if let Some(vaddr) = vaddr {
+                image.write(vaddr, &region.client(base + area_at))?;
+            }
+            let at = shared.host_ptr(offset + area_at, region.size())?;
+            // SAFETY: `host_ptr` checked the range, which starts at a multiple of 64 in a page-aligned buffer; the
+            // buffer lives as long as the area, and nothing else of the host touches this part of it.
+            let area = unsafe { Area::new(region, at.as_ptr(), shared.clone()) };
+            let heap = Heap { device: device.clone(), buffers: HashMap::new() };
+            Some(Server::new(area, program.output, Box::new(heap)))
+        }
+    };
+
+    let once = Shape::of_items([1; 3], [1; 3]).unwrap_or(shape);
+    let argc = Value::from(argv.len() as u32);
+    let strings = [argc, Value::Address(base), Value::Address(base + envp_at)];
+    let with_ret = [&strings[..], &[Value::Address(image.tail_va().0)]].concat();
+    let code = image.code();
+    let mut steps: Vec<(&Kernel, Shape, Vec<Value>)> = Vec::new();
+    let has = |name: &str| code.kernel(name);
+    // Images with constructors and no _begin leave them to these two kernels; with a _begin both would run them.
+    match (has("_begin"), has("amdgcn.device.init")) {
+        (Some(kernel), _) => steps.push((kernel, once, strings.to_vec())),
+        (None, Some(kernel)) => steps.push((kernel, once, Vec::new())),
+        (None, None) => {}
+    }
+    steps.extend(has("_start").map(|kernel| (kernel, shape, with_ret)));
+    match (has("_end"), has("amdgcn.device.fini")) {
+        (Some(kernel), _) => steps.push((kernel, once, Vec::new())),
+        (None, Some(kernel)) if has("_begin").is_none() => steps.push((kernel, once, Vec::new())),
+        _ => {}
+    }
+    // The packet processor takes scratch up before the first packet, so it is made for the hungriest kernel.
+    for (kernel, shape, _) in &steps {
+        let lanes = kernel.metadata.wavefront_size;
+        let waves = shape.groups().saturating_mul(shape.group_items().div_ceil(u64::from(lanes)));
+        gpu.reserve_scratch(gpu.private_bytes(kernel), lanes, waves)?;
+    }
+
+    let deadline = program.timeout.map(|timeout| Instant::now() + timeout);
+    let mut notes = Vec::new();
+    if image.in_system_memory() {
+        notes.push(
+            "the device has no large BAR: the image lies in system memory, where atomics need PCIe support".to_owned(),
+        );
+    }
+    let mut ended = None;
+    for (kernel, shape, mut values) in steps {
+        if kernel.name() == "_end" && kernel.metadata.args.iter().any(|arg| !arg.value_kind.is_hidden()) {
+            values = vec![Value::from(read_value(&image)? as u32)];
+        }
+        let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let launch = Launch { shape, values, dynamic_lds: 0, timeout };
+        let mut left = None;
+        let mut sleep = POLL.0;
+        let result = gpu.dispatch(&image, kernel, &launch, &mut |state| {
+            if !on_wait(state) {
+                left = Some((state.signal, state.value));
+                return Pending::Leave;
+            }
+            let Some(server) = &mut server else { return Pending::Sleep(TICK) };
+            match server.poll() {
+                Progress::Ended(_) => Pending::Leave,
+                Progress::Served => {
+                    sleep = POLL.0;
+                    Pending::Again
+                }
+                Progress::Idle => {
+                    sleep = (sleep + sleep / 8).min(POLL.1);
+                    Pending::Sleep(sleep)
+                }
+            }
+        });
+        // What the kernel said last, faulted or not.
+        if let Some(server) = &mut server {
+            while server.poll() == Progress::Served {}
+            notes.extend(server.take_complaints());
+            if let Progress::Ended(end) = server.poll() {
+                ended = Some(end);
+            }
+        }
+        match result {
+            Ok(Finished::Completed) => {}
+            Ok(Finished::Left) => match left {
+                Some((signal, value)) => {
+                    return Err(Stop::Interrupted { kernel: kernel.name().to_owned(), signal, value }.into());
+                }
+                None => break,
+            },
+            // The program ended while the fault was on its way.
+            Err(_) if ended.is_some() => break,
+            Err(error) => return Err(error),
+        }
+        if ended.is_some() {
+            break;
+        }
+    }
+    let ending = match ended {
+        Some(End::Exit(status)) => Ending::Exited(status),
+        Some(End::Abort) => Ending::Aborted,
+        None => Ending::Returned(read_value(&image)?),
+    };
+    Ok(Outcome { ending, notes })
+}
+
+fn shape(threads: [u32; 3], blocks: [u32; 3]) -> Result<Shape, Error> {
+    Shape::of_groups(threads, blocks).ok_or_else(|| Error::Launch {
+        kernel: "_start".to_owned(),
+        what: "the grid",
+        value: format!("{threads:?} work-items in {blocks:?} work-groups"),
+        rule: "a dimension of a work-group has 1 to 65535 work-items, one of the grid fewer than 2^32".to_owned(),
+    })
+}
+
+/// The word that `_start` left.
+fn read_value(image: &Image) -> Result<i32, Error> {
+    let mut bytes = [0; 4];
+    image.buffer().read_bytes(image.tail_offset(), &mut bytes)?;
+    Ok(i32::from_le_bytes(bytes))
+}
+
+/// Where in the image the pointer of LLVM 19's clients leads.
+fn pointed(image: &Image) -> Result<Option<u64>, Error> {
+    let Some(vaddr) = client_pointer(image.code()) else { return Ok(None) };
+    let mut bytes = [0; 8];
+    image.read(vaddr, &mut bytes)?;
+    Ok(image.vaddr(u64::from_le_bytes(bytes)))
+}

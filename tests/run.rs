@@ -1,0 +1,202 @@
+//! Whole runs of the `kfdrun` command on the emulated machine: the program's output, the exit status and our words.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const TARGETS: [&str; 7] = ["gfx900", "gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"];
+
+fn image(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/programs/images").join(name)
+}
+
+/// Runs `kfdrun` with `options`, an image and its arguments.
+fn kfdrun(options: &[&str], image: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+        .args(options)
+        .arg(image)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("kfdrun starts")
+}
+
+fn emulated(options: &[&str], image: &Path, arguments: &[&str]) -> Output {
+    kfdrun(&[&["--device", "emu", "--timeout", "120"], options].concat(), image, arguments)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Asserts an exit status and shows what was said otherwise.
+#[track_caller]
+fn status(output: &Output, expected: i32) -> String {
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(expected), "stdout: {}\nstderr: {said}", text(&output.stdout));
+    said
+}
+
+#[test]
+fn the_value_of_main_becomes_the_exit_status() {
+    for target in TARGETS {
+        let sum = image(&format!("sum.{target}"));
+        let output = emulated(&[], &sum, &["20", "22"]);
+        let said = status(&output, 42);
+        assert_eq!(
+            (text(&output.stdout), said),
+            (String::new(), String::new()),
+            "{target}: nothing is said of a good run"
+        );
+        status(&emulated(&[], &sum, &[]), 0);
+    }
+}
+
+#[test]
+fn hello_prints_its_arguments() {
+    for target in TARGETS {
+        let output = emulated(&[], &image(&format!("hello.{target}")), &["one", "two words", "--threads"]);
+        status(&output, 0);
+        let expected = "Hello from the GPU! argc=4\nargv[1] = one\nargv[2] = two words\nargv[3] = --threads\n";
+        assert_eq!(text(&output.stdout), expected, "{target}");
+    }
+}
+
+#[test]
+fn data_relocations_and_environment_are_in_place() {
+    for target in TARGETS {
+        status(&emulated(&[], &image(&format!("data.{target}")), &[]), 0);
+    }
+}
+
+#[test]
+fn recursion_has_a_stack() {
+    for target in TARGETS {
+        let stack = image(&format!("stack.{target}"));
+        status(&emulated(&[], &stack, &[]), 9);
+        status(&emulated(&["--stack-size", "65536"], &stack, &["x", "y"]), 13);
+    }
+}
+
+#[test]
+fn work_groups_of_many_shapes() {
+    for target in TARGETS {
+        for (threads, blocks) in [("1", "1"), ("64", "4"), ("100", "7"), ("1024", "2")] {
+            let output =
+                emulated(&["--threads", threads, "--blocks", blocks], &image(&format!("groups.{target}")), &[]);
+            status(&output, 0);
+        }
+    }
+    status(&emulated(&["--threads", "200", "--blocks", "3"], &image("groups-wave64.gfx1100"), &[]), 0);
+}
+
+#[test]
+fn a_store_through_null_is_a_memory_fault_that_says_where() {
+    for target in TARGETS {
+        let said = status(&emulated(&[], &image(&format!("fault.{target}")), &[]), 139);
+        for part in ["memory fault", "0x0", "write", "_start", "pc 0x"] {
+            assert!(said.contains(part), "{target}: '{part}' is missing in: {said}");
+        }
+    }
+}
+
+#[test]
+fn traps_and_illegal_instructions_have_their_own_status() {
+    for target in ["gfx90a", "gfx1100"] {
+        let said = status(&emulated(&[], &image(&format!("trap.{target}")), &[]), 133);
+        assert!(said.contains("s_trap 2") && said.contains("_start"), "{said}");
+        let said = status(&emulated(&[], &image(&format!("illegal.{target}")), &[]), 132);
+        assert!(said.contains("ad de 9f bf") && said.contains("_start"), "{said}");
+    }
+}
+
+#[test]
+fn a_timeout_says_what_it_waited_for() {
+    for target in ["gfx90a", "gfx1100"] {
+        let output = kfdrun(&["--device", "emu", "--timeout", "0.3"], &image(&format!("spin.{target}")), &[]);
+        let said = status(&output, 124);
+        assert!(said.contains("_start") && said.contains("0.3"), "{said}");
+    }
+}
+
+#[test]
+fn bits_lost_in_the_exit_status_are_noted() {
+    let said = status(&emulated(&[], &image("big_return.gfx90a"), &[]), 7);
+    assert!(said.contains("0x12307"), "{said}");
+}
+
+#[test]
+fn usage_errors_are_two() {
+    status(&kfdrun(&["--no-such-option"], &image("sum.gfx90a"), &[]), 2);
+    status(&kfdrun(&["--threads", "0"], &image("sum.gfx90a"), &[]), 2);
+    status(&kfdrun(&["--device", "emu:gfx803"], &image("sum.gfx90a"), &[]), 2);
+    assert_eq!(Command::new(env!("CARGO_BIN_EXE_kfdrun")).output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn what_is_not_an_image_is_named() {
+    let folder = std::env::temp_dir().join(format!("kfdrun-run-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let said = status(&emulated(&[], &folder.join("missing"), &[]), 127);
+    assert!(said.contains("missing"), "{said}");
+    let said = status(&emulated(&[], &file("text", b"#!/bin/sh\necho no\n"), &[]), 126);
+    assert!(said.contains("text"), "{said}");
+    let said = status(&emulated(&[], &file("empty", b""), &[]), 126);
+    assert!(said.contains("empty"), "{said}");
+    let said = status(&emulated(&[], &folder, &[]), 126);
+    assert!(said.contains("directory"), "{said}");
+    let own = std::fs::read(env!("CARGO_BIN_EXE_kfdrun")).unwrap();
+    let said = status(&emulated(&[], &file("host", &own), &[]), 126);
+    assert!(said.contains("x86"), "{said}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_wrong_target_names_both() {
+    let said = status(&kfdrun(&["--device", "emu:gfx90a"], &image("sum.gfx1100"), &[]), 126);
+    assert!(said.contains("gfx1100") && said.contains("gfx90a"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn without_a_gpu_the_message_says_which_and_what_to_do() {
+    if Path::new("/dev/kfd").exists() {
+        eprintln!("skipped: this machine has a /dev/kfd");
+        return;
+    }
+    let said = status(&kfdrun(&["--device", "kfd"], &image("sum.gfx90a"), &[]), 125);
+    assert!(said.contains("/dev/kfd") && said.contains("does not exist"), "{said}");
+    let output = kfdrun(&["--timeout", "120"], &image("sum.gfx90a"), &["5"]);
+    let said = status(&output, 5);
+    assert!(said.contains("emulated gfx90a") && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn a_trace_shows_the_path_in_order() {
+    let said = status(&emulated(&["--trace"], &image("sum.gfx90a"), &["1"]), 1);
+    let mut rest = said.as_str();
+    for step in [
+        "/dev/kfd",
+        "GET_VERSION",
+        "ACQUIRE_VM",
+        "ALLOC_MEMORY_OF_GPU",
+        "MAP_MEMORY_TO_GPU",
+        "CREATE_QUEUE",
+        "publish",
+        "doorbell",
+        "fetch",
+        "dispatch",
+        "signal",
+        "DESTROY_QUEUE",
+    ] {
+        let at = rest.find(step).unwrap_or_else(|| panic!("'{step}' is missing, or out of order, in:\n{said}"));
+        rest = &rest[at + step.len()..];
+    }
+    let before = said.split("publish").next().unwrap_or_default();
+    let ioctls = before.lines().filter(|line| line.contains(" ioctl ")).count();
+    assert!(ioctls <= 25, "{ioctls} ioctls before the first dispatch:\n{before}");
+}
