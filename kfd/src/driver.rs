@@ -1,6 +1,6 @@
 //! The syscall boundary.
 
-pub use nix::errno::Errno;
+pub use crate::errno::Errno;
 
 /// What a process can do to the kernel here. [`LinuxDriver`](crate::LinuxDriver) passes each call on; the emulated
 /// machine answers it. No caller may behave differently for one or the other.
@@ -40,6 +40,29 @@ pub trait Driver: Send + Sync {
     /// Names in a sysfs folder, in no particular order.
     fn list(&self, path: &str) -> Result<Vec<String>, Errno>;
 
+    /// Owner and mode of a device node, and who asks: only to explain a refused open. A driver without device nodes
+    /// returns ENOSYS.
+    fn permissions(&self, _path: &str) -> Result<Permissions, Errno> {
+        Err(Errno::ENOSYS)
+    }
+
     /// A doorbell was just stored to. Only an optimisation: a plain store to the mapped doorbell must do by itself.
     fn doorbell_hint(&self) {}
+}
+
+/// Who owns a device node, and who wants to open it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Permissions {
+    /// Permission bits, as in `0o660`.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Name of the group, when the system has one for it.
+    pub group: Option<String>,
+    /// Effective user of this process.
+    pub caller_uid: u32,
+    /// Effective and supplementary groups of this process.
+    pub caller_gids: Vec<u32>,
 }

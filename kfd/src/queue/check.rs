@@ -1,0 +1,185 @@
+//! Why CREATE_QUEUE refused: the rules of the kernel (`kfd_ioctl_create_queue` in `kfd_chardev.c`, `kfd_queue.c`), each
+//! with the value it was given.
+
+use crate::cwsr::{ContextSave, Origin};
+use crate::errno::Errno;
+use crate::types::{GpuVa, PAGE_SIZE};
+use crate::uapi::{self, CreateQueueArgs};
+use std::fmt::Write as _;
+
+/// One rule of CREATE_QUEUE applied to one field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Field of `kfd_ioctl_create_queue_args`.
+    pub field: &'static str,
+    /// Its value.
+    pub value: String,
+    /// The rule, with the expected value in it.
+    pub rule: String,
+    /// Whether the value keeps the rule.
+    pub pass: bool,
+    /// Where the rule, or the value it expects, comes from.
+    pub origin: &'static str,
+}
+
+/// CREATE_QUEUE failed.
+#[derive(Debug, thiserror::Error)]
+#[error("CREATE_QUEUE: {errno}")]
+pub struct CreateQueueError {
+    /// Error.
+    pub errno: Errno,
+    /// The argument as the kernel left it.
+    pub args: CreateQueueArgs,
+    /// What can be checked from here.
+    pub checks: Vec<Check>,
+}
+
+/// A mapping of a queue's buffer on the GPU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mapping {
+    pub va: GpuVa,
+    pub size: u64,
+}
+
+/// What the checks need to know besides the argument.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Buffers<'a> {
+    pub ring: Mapping,
+    pub queue: Mapping,
+    pub eop: Option<Mapping>,
+    pub context: Mapping,
+    pub save: &'a ContextSave,
+}
+
+/// Applies every rule that can be seen from user space.
+pub(super) fn checks(args: &CreateQueueArgs, buffers: &Buffers<'_>) -> Vec<Check> {
+    const IOCTL: &str = "kfd_ioctl.h";
+    const MAPPING: &str = "buffer's mapping";
+    let mut checks = Vec::new();
+    let mut check = |field, value: String, rule: String, pass, origin| {
+        checks.push(Check { field, value, rule, pass, origin });
+    };
+    let save = buffers.save;
+    let size_origin = match save.origin {
+        Origin::Topology => "sysfs properties",
+        Origin::Formula => "kernel's formula, computed here",
+    };
+
+    let percentage = args.queue_percentage & 0xff;
+    let max = uapi::MAX_QUEUE_PERCENTAGE;
+    check("queue_percentage", percentage.to_string(), format!("<= {max}"), percentage <= max, IOCTL);
+    let (priority, max) = (args.queue_priority, uapi::MAX_QUEUE_PRIORITY);
+    check("queue_priority", priority.to_string(), format!("<= {max}"), priority <= max, IOCTL);
+    let queue_type = args.queue_type;
+    check("queue_type", queue_type.to_string(), "<= 4".into(), queue_type <= 4, IOCTL);
+
+    let (size, min) = (args.ring_size, uapi::MIN_QUEUE_RING_SIZE);
+    let pass = size.is_power_of_two() && size >= min;
+    check("ring_size", size.to_string(), format!("power of two, >= {min}"), pass, IOCTL);
+    let ring = buffers.ring;
+    check("ring_base_address", hex(args.ring_base_address), starts(ring), args.ring_base_address == ring.va.0, MAPPING);
+    check("ring_size", size.to_string(), is(ring.size), u64::from(size) == ring.size, MAPPING);
+
+    let queue = buffers.queue;
+    for (field, address) in
+        [("write_pointer_address", args.write_pointer_address), ("read_pointer_address", args.read_pointer_address)]
+    {
+        let inside = address & !(PAGE_SIZE - 1) == queue.va.0;
+        check(field, hex(address), format!("in a mapping of one page at {}", queue.va), inside, MAPPING);
+        check(field, queue.size.to_string(), format!("mapping {}", is(PAGE_SIZE)), queue.size == PAGE_SIZE, MAPPING);
+    }
+
+    match buffers.eop {
+        Some(eop) => {
+            let address = args.eop_buffer_address;
+            check("eop_buffer_address", hex(address), starts(eop), address == eop.va.0, MAPPING);
+            let size = args.eop_buffer_size;
+            check("eop_buffer_size", size.to_string(), is(eop.size), size == eop.size, MAPPING);
+        }
+        None => {
+            let address = args.eop_buffer_address;
+            check("eop_buffer_address", hex(address), "0: not used on gfx940-942".into(), address == 0, "architecture");
+        }
+    }
+
+    let context = buffers.context;
+    let address = args.ctx_save_restore_address;
+    check("ctx_save_restore_address", hex(address), starts(context), address == context.va.0, MAPPING);
+    let size = args.ctl_stack_size;
+    check("ctl_stack_size", size.to_string(), is(save.control_stack.into()), size == save.control_stack, size_origin);
+    let size = args.ctx_save_restore_size;
+    check("ctx_save_restore_size", size.to_string(), is(save.slice.into()), size == save.slice, size_origin);
+    let whole = (u64::from(save.slice) + u64::from(save.debug)) * u64::from(save.num_xcc);
+    let whole = whole.next_multiple_of(PAGE_SIZE);
+    let rule =
+        format!("mapping = page_up(({} + debug {}) * num_xcc {}) = {whole}", save.slice, save.debug, save.num_xcc);
+    let pass = context.size == whole;
+    check("ctx_save_restore_size", context.size.to_string(), rule, pass, "kernel's formula, computed here");
+    checks
+}
+
+fn hex(value: u64) -> String {
+    format!("{value:#x}")
+}
+
+fn is(value: u64) -> String {
+    format!("= {value}")
+}
+
+fn starts(mapping: Mapping) -> String {
+    format!("= {}, the start of its mapping", mapping.va)
+}
+
+impl CreateQueueError {
+    /// The table of checks for EINVAL, the rule in words for other errors.
+    pub fn table(&self) -> Option<String> {
+        if self.errno != Errno::EINVAL {
+            return words(self.errno).map(|(rule, _)| rule.to_string());
+        }
+        let width = |column: fn(&Check) -> usize| self.checks.iter().map(column).max().unwrap_or(0);
+        let field = width(|check| check.field.len());
+        let value = width(|check| check.value.len());
+        let rule = width(|check| check.rule.len());
+        let mut text = String::new();
+        for check in &self.checks {
+            let verdict = if check.pass { "pass" } else { "FAIL" };
+            let _ = writeln!(
+                text,
+                "    {verdict}  {:field$}  {:>value$}  {:rule$}  ({})",
+                check.field, check.value, check.rule, check.origin
+            );
+        }
+        Some(text.trim_end().to_string())
+    }
+
+    /// What to do.
+    pub fn advice(&self) -> &'static str {
+        match words(self.errno) {
+            Some((_, advice)) => advice,
+            None if self.checks.iter().any(|check| !check.pass) => "the fields marked FAIL break the kernel's rules",
+            None => {
+                "every rule known here is kept, so the kernel expects other sizes: echo 'file kfd_queue.c +p' > \
+                 /sys/kernel/debug/dynamic_debug/control makes dmesg tell which"
+            }
+        }
+    }
+}
+
+/// Rule and advice for errors that no field explains.
+fn words(errno: Errno) -> Option<(&'static str, &'static str)> {
+    const RESET: &str = "look at dmesg | grep -i amdgpu; a GPU reset or a reboot is needed";
+    const DEFECT: &str = "this is a defect of the program that called, and not of the machine";
+    const HOLDERS: &str = "ls /sys/class/kfd/kfd/proc/*/queues shows who holds queues: end some of them";
+    Some(match errno {
+        Errno::ENOSPC => ("a process has 127 queues on a GPU at most (255 on gfx942)", "destroy queues"),
+        Errno::ENOMEM => ("doorbells, queue ids or memory for the queue's state are used up", HOLDERS),
+        Errno::EPERM => ("the GPU has as many queues as the driver allows (max_num_of_queues_per_device)", HOLDERS),
+        Errno::EBUSY => ("no doorbell or hardware queue is free", HOLDERS),
+        Errno::ESRCH => ("ACQUIRE_VM must come first", DEFECT),
+        Errno::EFAULT => ("an address is not one of this process", DEFECT),
+        Errno::ENOTSUPP => ("the kernel does not know the queue type", "use a newer kernel"),
+        Errno::ETIME => ("the scheduler did not answer", RESET),
+        Errno::EIO => ("the GPU is in reset", RESET),
+        _ => return None,
+    })
+}
