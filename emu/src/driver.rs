@@ -2,10 +2,10 @@
 
 use crate::cp::Bell;
 use crate::kernel::backing::{PAGE, Pages, memfd};
-use crate::kernel::errno::Errno;
 use crate::kernel::file::File;
 use crate::kernel::{Kernel, Options, call, mmap, user};
 use crate::machine::Machine;
+use kfd::Errno;
 use std::collections::BTreeMap;
 use std::os::fd::IntoRawFd;
 use std::sync::atomic::AtomicBool;
@@ -40,6 +40,17 @@ impl EmulatedDriver {
             mappings: Mutex::default(),
             bell: OnceLock::new(),
         })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn kernel(&self) -> &Arc<Kernel> {
+        &self.kernel
+    }
+
+    /// The caller's process object.
+    #[cfg(test)]
+    pub(crate) fn process(&self) -> Option<Arc<crate::kernel::process::Process>> {
+        self.kernel.existing_process()
     }
 
     fn mappings(&self) -> MutexGuard<'_, BTreeMap<usize, Mapping>> {
@@ -110,11 +121,11 @@ impl EmulatedDriver {
 }
 
 impl kfd::Driver for EmulatedDriver {
-    fn open(&self, path: &str) -> Result<i32, kfd::Errno> {
-        Ok(self.open_node(path)?)
+    fn open(&self, path: &str) -> Result<i32, Errno> {
+        self.open_node(path)
     }
 
-    fn close(&self, fd: i32) -> Result<(), kfd::Errno> {
+    fn close(&self, fd: i32) -> Result<(), Errno> {
         self.kernel.files.remove(fd).ok_or(Errno::EBADF)?;
         // SAFETY: the descriptor was made by `open` and is in nobody else's care.
         unsafe {
@@ -123,15 +134,15 @@ impl kfd::Driver for EmulatedDriver {
         Ok(())
     }
 
-    fn ioctl(&self, fd: i32, request: u32, arg: &mut [u8]) -> Result<i32, kfd::Errno> {
+    fn ioctl(&self, fd: i32, request: u32, arg: &mut [u8]) -> Result<i32, Errno> {
         let file = self.kernel.files.get(fd).ok_or(Errno::EBADF)?;
         match &*file {
             File::Kfd { process } => call::ioctl(&self.kernel, process, request, arg)?,
             File::Render { .. } => {
                 self.kernel.note(|| format!("ioctl {request:#010x} on a render node: no DRM request is emulated"));
-                return Err(Errno::EINVAL.into());
+                return Err(Errno::EINVAL);
             }
-            File::DmaBuf(_) => return Err(Errno::ENOTTY.into()),
+            File::DmaBuf(_) => return Err(Errno::ENOTTY),
         }
         Ok(0)
     }
@@ -144,21 +155,21 @@ impl kfd::Driver for EmulatedDriver {
         flags: i32,
         fd: i32,
         offset: u64,
-    ) -> Result<usize, kfd::Errno> {
+    ) -> Result<usize, Errno> {
         if flags & libc::MAP_ANONYMOUS == 0 && fd >= 0 {
             // SAFETY: the caller's promise.
-            return Ok(unsafe { self.map_file(addr, fd, mmap::Request { len, prot, flags, offset })? });
+            return unsafe { self.map_file(addr, fd, mmap::Request { len, prot, flags, offset }) };
         }
         // SAFETY: anonymous memory, at an address the caller answers for.
         let at = unsafe { libc::mmap(addr as *mut _, len, prot, flags, -1, 0) };
         if at == libc::MAP_FAILED {
-            return Err(Errno::last().into());
+            return Err(Errno::last());
         }
         self.forget(at as usize, len);
         Ok(at as usize)
     }
 
-    unsafe fn munmap(&self, addr: usize, len: usize) -> Result<(), kfd::Errno> {
+    unsafe fn munmap(&self, addr: usize, len: usize) -> Result<(), Errno> {
         if addr % PAGE as usize == 0
             && let Some(process) = self.kernel.existing_process()
             && process.lock().user_memory_gone(addr as u64, len as u64)
@@ -169,26 +180,26 @@ impl kfd::Driver for EmulatedDriver {
         }
         // SAFETY: the caller's own mapping, by its promise.
         if unsafe { libc::munmap(addr as *mut _, len) } != 0 {
-            return Err(Errno::last().into());
+            return Err(Errno::last());
         }
         self.forget(addr, len);
         Ok(())
     }
 
-    fn dont_fork(&self, addr: usize, len: usize) -> Result<(), kfd::Errno> {
+    fn dont_fork(&self, addr: usize, len: usize) -> Result<(), Errno> {
         // SAFETY: advice changes nothing that this process sees.
         if unsafe { libc::madvise(addr as *mut _, len, libc::MADV_DONTFORK) } != 0 {
-            return Err(Errno::last().into());
+            return Err(Errno::last());
         }
         Ok(())
     }
 
-    fn read(&self, path: &str) -> Result<Vec<u8>, kfd::Errno> {
-        Ok(self.kernel.topology.read(path)?)
+    fn read(&self, path: &str) -> Result<Vec<u8>, Errno> {
+        self.kernel.topology.read(path)
     }
 
-    fn list(&self, path: &str) -> Result<Vec<String>, kfd::Errno> {
-        Ok(self.kernel.topology.list(path)?)
+    fn list(&self, path: &str) -> Result<Vec<String>, Errno> {
+        self.kernel.topology.list(path)
     }
 
     fn doorbell_hint(&self) {

@@ -11,6 +11,9 @@ pub mod kernel;
 pub mod machine;
 pub mod memory;
 
+#[cfg(test)]
+mod testing;
+
 pub use driver::EmulatedDriver;
 pub use kernel::{Options, Rules};
 pub use machine::{GpuProfile, Machine};

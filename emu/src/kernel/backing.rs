@@ -3,8 +3,8 @@
 //! GPU accesses go through the emulator's own mapping, so they do not depend on whether or how the host has mapped a
 //! buffer.
 
-use super::errno::Errno;
 use crate::memory::Backing;
+use kfd::Errno;
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -9,9 +9,9 @@
 //! A shorter argument than the kernel's is filled up with zeros, of a longer one the rest is ignored. Of requests that
 //! the kernel writes, as many bytes as the caller's size are copied back, also when the handler failed.
 
-use super::errno::Errno;
 use super::process::Process;
 use super::{Kernel, event, memory, misc, queue, svm};
+use kfd::Errno;
 use kfd::uapi::{Direction, IoctlInfo, Pod};
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! A GPU of the machine, as the kernel holds it for all processes.
 
 use super::backing::NodeMemory;
-use super::errno::Errno;
 use super::{Options, cwsr};
 use crate::cu::engine::Engine;
 use crate::machine::{GpuProfile, Machine, cpu};
+use kfd::Errno;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Number of the first render node.

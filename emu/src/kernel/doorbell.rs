@@ -1,8 +1,8 @@
 //! Doorbells: 1024 slots of 8 bytes, two pages for each process and GPU (`kfd_doorbell.c`, GFX9 and later).
 
 use super::backing::{NodeMemory, Pages};
-use super::errno::Errno;
 use crate::isa::{Family, Target};
+use kfd::Errno;
 use kfd::uapi::{MmapOffset, MmapType};
 use std::ops::RangeInclusive;
 use std::sync::Arc;

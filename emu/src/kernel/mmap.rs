@@ -4,9 +4,9 @@ use super::Kernel;
 use super::backing::{PAGE, Pages};
 use super::device::Device;
 use super::doorbell::SLICE_BYTES;
-use super::errno::Errno;
 use super::file::File;
 use super::memory::Kind;
+use kfd::Errno;
 use kfd::uapi::{ALLOC_MEM_FLAGS_PUBLIC, MmapOffset, MmapType};
 use std::sync::Arc;
 

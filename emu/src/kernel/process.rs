@@ -6,7 +6,6 @@
 use super::backing::{NodeMemory, Pages};
 use super::device::Device;
 use super::doorbell::Doorbells;
-use super::errno::Errno;
 use super::event::Events;
 use super::file::File;
 use super::memory::{Bo, Handle, Mapping};
@@ -14,6 +13,7 @@ use super::queue::Queue;
 use super::svm;
 use crate::cp;
 use crate::memory::AddressSpace;
+use kfd::Errno;
 use kfd::uapi::ALLOC_MEM_FLAGS_USERPTR;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -5,10 +5,10 @@
 
 use super::backing::{PAGE, Pages};
 use super::call::Call;
-use super::errno::Errno;
 use super::process::{DeviceData, Inner};
 use super::user;
 use crate::memory::{Rights, Span};
+use kfd::Errno;
 use kfd::uapi::{
     Pod, SVM_ATTR_ACCESS, SVM_ATTR_ACCESS_IN_PLACE, SVM_ATTR_CLR_FLAGS, SVM_ATTR_GRANULARITY, SVM_ATTR_NO_ACCESS,
     SVM_ATTR_PREFERRED_LOC, SVM_ATTR_PREFETCH_LOC, SVM_ATTR_SET_FLAGS, SVM_FLAG_COHERENT, SVM_FLAG_GPU_ALWAYS_MAPPED,

@@ -1,6 +1,6 @@
 //! The caller's memory, which the kernel must not trust.
 
-use super::errno::Errno;
+use kfd::Errno;
 use kfd::uapi::Pod;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};

@@ -3,7 +3,7 @@
 mod wait;
 
 use super::backing::Pages;
-use super::errno::Errno;
+use kfd::Errno;
 use kfd::uapi::{
     self, EVENT_DEBUG_EVENT, EVENT_HW_EXCEPTION, EVENT_MEMORY, EVENT_SIGNAL, HsaHwExceptionData,
     HsaMemoryExceptionData, MmapOffset, MmapType, SIGNAL_EVENT_LIMIT,

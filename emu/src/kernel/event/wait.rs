@@ -1,8 +1,8 @@
 //! WAIT_EVENTS (`kfd_wait_on_events`).
 
 use super::{Events, State, Waiter};
-use crate::kernel::errno::Errno;
 use crate::kernel::user::UserMemory;
+use kfd::Errno;
 use kfd::uapi::{
     EVENT_HW_EXCEPTION, EVENT_MEMORY, EVENT_SIGNAL, EventData, HsaSignalEventData, Pod, WAIT_RESULT_COMPLETE,
     WAIT_RESULT_FAIL, WAIT_RESULT_TIMEOUT,

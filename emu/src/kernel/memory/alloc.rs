@@ -4,9 +4,9 @@ use super::{Bo, Handle, Kind};
 use crate::kernel::backing::{PAGE, Pages, page_up};
 use crate::kernel::call::Call;
 use crate::kernel::doorbell::{self, Doorbells};
-use crate::kernel::errno::Errno;
 use crate::kernel::process::DeviceData;
 use crate::kernel::user;
+use kfd::Errno;
 use kfd::uapi::{
     ALLOC_MEM_FLAGS_AQL_QUEUE_MEM, ALLOC_MEM_FLAGS_DOORBELL, ALLOC_MEM_FLAGS_GTT, ALLOC_MEM_FLAGS_MMIO_REMAP,
     ALLOC_MEM_FLAGS_PUBLIC, ALLOC_MEM_FLAGS_USERPTR, ALLOC_MEM_FLAGS_VRAM, AllocMemoryOfGpuArgs, FreeMemoryOfGpuArgs,

@@ -3,9 +3,9 @@
 use super::{Bo, Handle, Kind, Mapping};
 use crate::kernel::backing::PAGE;
 use crate::kernel::call::Call;
-use crate::kernel::errno::Errno;
 use crate::kernel::process::Inner;
 use crate::kernel::topology;
+use kfd::Errno;
 use kfd::uapi::{MapMemoryToGpuArgs, UnmapMemoryFromGpuArgs};
 
 /// One past the last address of a GPU's page tables.

@@ -2,9 +2,9 @@
 
 use crate::kernel::backing::memfd;
 use crate::kernel::call::Call;
-use crate::kernel::errno::Errno;
 use crate::kernel::file::{DmaBuf, File};
 use crate::kernel::memory::{Bo, Handle, Kind};
+use kfd::Errno;
 use kfd::uapi::{
     ALLOC_MEM_FLAGS_EXECUTABLE, ALLOC_MEM_FLAGS_GTT, ALLOC_MEM_FLAGS_VRAM, ALLOC_MEM_FLAGS_WRITABLE, ExportDmabufArgs,
     GetDmabufInfoArgs, ImportDmabufArgs,

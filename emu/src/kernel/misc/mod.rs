@@ -7,10 +7,10 @@ pub use smi::{SmiClient, smi_events};
 
 use super::aperture;
 use super::call::Call;
-use super::errno::Errno;
 use super::file::File;
 use super::process::Vm;
 use crate::machine;
+use kfd::Errno;
 use kfd::uapi::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! SMI_EVENTS: a descriptor that lines about a GPU can be read from.
 
 use crate::kernel::call::Call;
-use crate::kernel::errno::Errno;
+use kfd::Errno;
 use kfd::uapi::{SMI_EVENT_VMFAULT, SmiEventsArgs, smi_event_mask};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 

@@ -10,9 +10,9 @@
 
 use crate::kernel::Rules;
 use crate::kernel::backing::{PAGE, page_up};
-use crate::kernel::errno::Errno;
 use crate::kernel::memory::Handle;
 use crate::kernel::process::Inner;
+use kfd::Errno;
 use kfd::uapi::CreateQueueArgs;
 
 /// What a queue holds on to: mappings that cannot be undone while it lives.

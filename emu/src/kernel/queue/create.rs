@@ -4,10 +4,10 @@ use super::{MAX_PER_PROCESS, Queue};
 use crate::cp::{PacketProcessor, Ring, Setup};
 use crate::kernel::call::Call;
 use crate::kernel::doorbell::{self, Doorbell};
-use crate::kernel::errno::Errno;
 use crate::kernel::memory::Kind;
 use crate::kernel::process::Inner;
 use crate::kernel::user::access_ok;
+use kfd::Errno;
 use kfd::uapi::{
     CreateQueueArgs, MAX_QUEUE_PERCENTAGE, MAX_QUEUE_PRIORITY, MIN_QUEUE_RING_SIZE, QUEUE_TYPE_COMPUTE,
     QUEUE_TYPE_COMPUTE_AQL, QUEUE_TYPE_SDMA, QUEUE_TYPE_SDMA_BY_ENG_ID, QUEUE_TYPE_SDMA_XGMI,

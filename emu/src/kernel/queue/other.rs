@@ -3,7 +3,7 @@
 use super::create::common;
 use crate::cp::Ring;
 use crate::kernel::call::Call;
-use crate::kernel::errno::Errno;
+use kfd::Errno;
 use kfd::uapi::{AllocQueueGwsArgs, DestroyQueueArgs, GetQueueWaveStateArgs, SetCuMaskArgs, UpdateQueueArgs};
 
 /// UPDATE_QUEUE. An unknown queue, or a ring that is no mapping of its own, is EFAULT. Ring address 0 or percentage 0

@@ -6,8 +6,8 @@ mod cache;
 mod link;
 
 use super::device::Device;
-use super::errno::Errno;
 use crate::machine::cpu;
+use kfd::Errno;
 use link::Link;
 pub use link::reaches;
 use std::collections::{BTreeMap, BTreeSet};
@@ -189,7 +189,7 @@ impl Topology {
         let path = Topology::below(path)?;
         match self.files.get(path) {
             Some(content) => Ok(content.clone().into_bytes()),
-            None if path.is_empty() || self.folders.contains(path) => Err(Errno::EISDIR),
+            None if path.is_empty() || self.folders.contains(path) => Err(Errno::from_raw(libc::EISDIR)),
             None => Err(Errno::ENOENT),
         }
     }
@@ -198,7 +198,7 @@ impl Topology {
     pub fn list(&self, path: &str) -> Result<Vec<String>, Errno> {
         let path = Topology::below(path)?;
         if self.files.contains_key(path) {
-            return Err(Errno::ENOTDIR);
+            return Err(Errno::from_raw(libc::ENOTDIR));
         }
         if !path.is_empty() && !self.folders.contains(path) {
             return Err(Errno::ENOENT);
