@@ -43,7 +43,7 @@ pub enum Error {
     NoUsableGpu,
 
     /// A device node could not be opened for another reason.
-    #[error("{path}: {errno}: the driver refused to open it")]
+    #[error("{path}: {errno}: cannot be opened")]
     Open {
         /// Device node.
         path: String,
@@ -293,7 +293,7 @@ impl Error {
                                           allow: pass --device /dev/dri/renderD<minor>"
                 .into(),
             Error::Ioctl { name, errno, .. } => rules::find(name, *errno)?.advice.into(),
-            Error::CreateQueue(error) => error.advice().into(),
+            Error::CreateQueue(error) => error.advice()?.into(),
             Error::NoLargeBar { .. } => {
                 "use system memory instead, or enable Resizable BAR in the firmware setup".into()
             }

@@ -62,9 +62,10 @@ impl Absence {
             Absence::Container { module: true } => {
                 "start the container with --device /dev/kfd --device /dev/dri (Apptainer: --bind)"
             }
-            Absence::Container { module: false } | Absence::NoModule => {
+            Absence::Container { module: false } => {
                 "on the host: sudo modprobe amdgpu; then look at dmesg | grep -iE 'kfd|amdgpu'"
             }
+            Absence::NoModule => "sudo modprobe amdgpu; then look at dmesg | grep -iE 'kfd|amdgpu'",
             Absence::ModuleWithoutKfd => "the kernel needs CONFIG_HSA_AMD=y; then look at dmesg | grep -i kfd",
             Absence::NodeMissing => "devtmpfs or udev did not make the node: is /dev a full one?",
         }
@@ -123,11 +124,12 @@ pub(super) fn permission_advice(path: &str, errno: Errno, permissions: Option<&P
     if permissions.mode & 0o060 != 0o060 {
         return format!("the group may not read and write {path}: a udev rule has to give it mode 0660");
     }
-    let name = permissions.group.clone().unwrap_or_else(|| permissions.gid.to_string());
-    format!(
-        "sudo usermod -aG {name} $USER, then log in again; in a container: --group-add {} (the host's number)",
-        permissions.gid
-    )
+    let gid = permissions.gid;
+    let join = match &permissions.group {
+        Some(name) => format!("sudo usermod -aG {name} $USER, then log in again"),
+        None => format!("no group here has gid {gid}: make one and join it"),
+    };
+    format!("{join}; in a container: --group-add {gid} (the host's number)")
 }
 
 pub(super) fn open_rule(path: &str, errno: Errno) -> Option<&'static str> {

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// One rule of CREATE_QUEUE applied to one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Field of `kfd_ioctl_create_queue_args`.
+    /// Field of `kfd_ioctl_create_queue_args`, or the mapping it points to.
     pub field: &'static str,
     /// Its value.
     pub value: String,
@@ -54,7 +54,8 @@ pub(super) struct Buffers<'a> {
 /// Applies every rule that can be seen from user space.
 pub(super) fn checks(args: &CreateQueueArgs, buffers: &Buffers<'_>) -> Vec<Check> {
     const IOCTL: &str = "kfd_ioctl.h";
-    const MAPPING: &str = "buffer's mapping";
+    const MAPPING: &str = "its mapping";
+    const FORMULA: &str = "the kernel's formula, computed here";
     let mut checks = Vec::new();
     let mut check = |field, value: String, rule: String, pass, origin| {
         checks.push(Check { field, value, rule, pass, origin });
@@ -62,7 +63,7 @@ pub(super) fn checks(args: &CreateQueueArgs, buffers: &Buffers<'_>) -> Vec<Check
     let save = buffers.save;
     let size_origin = match save.origin {
         Origin::Topology => "sysfs properties",
-        Origin::Formula => "kernel's formula, computed here",
+        Origin::Formula => FORMULA,
     };
 
     let percentage = args.queue_percentage & 0xff;
@@ -78,16 +79,16 @@ pub(super) fn checks(args: &CreateQueueArgs, buffers: &Buffers<'_>) -> Vec<Check
     check("ring_size", size.to_string(), format!("power of two, >= {min}"), pass, IOCTL);
     let ring = buffers.ring;
     check("ring_base_address", hex(args.ring_base_address), starts(ring), args.ring_base_address == ring.va.0, MAPPING);
-    check("ring_size", size.to_string(), is(ring.size), u64::from(size) == ring.size, MAPPING);
+    check("ring mapping", ring.size.to_string(), "= ring_size".into(), u64::from(size) == ring.size, MAPPING);
 
     let queue = buffers.queue;
     for (field, address) in
         [("write_pointer_address", args.write_pointer_address), ("read_pointer_address", args.read_pointer_address)]
     {
         let inside = address & !(PAGE_SIZE - 1) == queue.va.0;
-        check(field, hex(address), format!("in a mapping of one page at {}", queue.va), inside, MAPPING);
-        check(field, queue.size.to_string(), format!("mapping {}", is(PAGE_SIZE)), queue.size == PAGE_SIZE, MAPPING);
+        check(field, hex(address), format!("in the page at {}", queue.va), inside, MAPPING);
     }
+    check("amd_queue_t mapping", queue.size.to_string(), is(PAGE_SIZE), queue.size == PAGE_SIZE, MAPPING);
 
     match buffers.eop {
         Some(eop) => {
@@ -111,10 +112,8 @@ pub(super) fn checks(args: &CreateQueueArgs, buffers: &Buffers<'_>) -> Vec<Check
     check("ctx_save_restore_size", size.to_string(), is(save.slice.into()), size == save.slice, size_origin);
     let whole = (u64::from(save.slice) + u64::from(save.debug)) * u64::from(save.num_xcc);
     let whole = whole.next_multiple_of(PAGE_SIZE);
-    let rule =
-        format!("mapping = page_up(({} + debug {}) * num_xcc {}) = {whole}", save.slice, save.debug, save.num_xcc);
-    let pass = context.size == whole;
-    check("ctx_save_restore_size", context.size.to_string(), rule, pass, "kernel's formula, computed here");
+    let rule = format!("= {whole} = page_up(({} + debug {}) * num_xcc {})", save.slice, save.debug, save.num_xcc);
+    check("ctx_save_restore mapping", context.size.to_string(), rule, context.size == whole, FORMULA);
     checks
 }
 
@@ -127,7 +126,7 @@ fn is(value: u64) -> String {
 }
 
 fn starts(mapping: Mapping) -> String {
-    format!("= {}, the start of its mapping", mapping.va)
+    format!("= {}", mapping.va)
 }
 
 impl CreateQueueError {
@@ -139,13 +138,12 @@ impl CreateQueueError {
         let width = |column: fn(&Check) -> usize| self.checks.iter().map(column).max().unwrap_or(0);
         let field = width(|check| check.field.len());
         let value = width(|check| check.value.len());
-        let rule = width(|check| check.rule.len());
         let mut text = String::new();
         for check in &self.checks {
             let verdict = if check.pass { "pass" } else { "FAIL" };
             let _ = writeln!(
                 text,
-                "    {verdict}  {:field$}  {:>value$}  {:rule$}  ({})",
+                "    {verdict}  {:field$}  {:>value$}  {} ({})",
                 check.field, check.value, check.rule, check.origin
             );
         }
@@ -153,15 +151,16 @@ impl CreateQueueError {
     }
 
     /// What to do.
-    pub fn advice(&self) -> &'static str {
-        match words(self.errno) {
+    pub fn advice(&self) -> Option<&'static str> {
+        Some(match words(self.errno) {
             Some((_, advice)) => advice,
+            None if self.errno != Errno::EINVAL => return None,
             None if self.checks.iter().any(|check| !check.pass) => "the fields marked FAIL break the kernel's rules",
             None => {
                 "every rule known here is kept, so the kernel expects other sizes: echo 'file kfd_queue.c +p' > \
                  /sys/kernel/debug/dynamic_debug/control makes dmesg tell which"
             }
-        }
+        })
     }
 }
 

@@ -26,7 +26,7 @@ fn a_cpu_and_a_gpu() {
     assert_eq!(gpu.properties.unique_id, Some(11673270660693242239));
     assert_eq!((gpu.properties.cwsr_size, gpu.properties.ctl_stack_size), (Some(46047232), Some(40960)));
     assert_eq!(gpu.properties.capability, Some(0x2803_a280));
-    assert_eq!(gpu.properties.lines().len(), 38);
+    assert_eq!(gpu.properties.lines().len(), 40);
     assert_eq!(gpu.properties.other, []);
 }
 
