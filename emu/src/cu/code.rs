@@ -8,7 +8,7 @@ use super::inst::{Extra, Handler, Inst};
 use super::level::HostLevel;
 use super::lower::{ConstantPool, Lowering, Unsupported};
 use super::wave::{Wave, scalar};
-use super::{mem, salu};
+use super::{mem, salu, valu};
 use crate::isa::{Decoded, Format, Mods, Operand, Special, Target};
 use crate::memory::{AddressSpace, Span};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -164,10 +164,15 @@ impl Code {
         }
     }
 
-    /// Lowers one instruction outside the table.
-    pub fn lower_alone(&self, decoded: &Decoded) -> Result<Inst, Unsupported> {
+    /// Lowers a vector instruction with VGPR indexing on, for this M0: index 7:0, and in 15:12 whether source 0, 1, 2 and
+    /// the destination are indexed.
+    pub fn lower_indexed(&self, decoded: &Decoded, m0: u32) -> Inst {
         let mut filling = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
-        lower(decoded, &mut self.lowering(&mut filling.constants))
+        let indexed = index(decoded, m0);
+        match lower(&indexed, &mut self.lowering(&mut filling.constants)) {
+            Ok(inst) => inst,
+            Err(reason) => refused(indexed, format!("with register index {}: {reason}", m0 & 0xff)),
+        }
     }
 
     fn lowering<'a>(&self, constants: &'a mut ConstantPool) -> Lowering<'a> {
@@ -294,6 +299,30 @@ fn decode(target: Target, bytes: &[u8]) -> Result<Decoded, String> {
     Err("the decoder is not part of this build".into())
 }
 
+/// The instruction with M0's index added to its VGPRs.
+fn index(decoded: &Decoded, m0: u32) -> Decoded {
+    let offset = (m0 & 0xff) as u16;
+    let moved = |operand: Operand, which: u32| match operand {
+        Operand::Vgpr { reg, dwords, hi } if m0 >> (12 + which) & 1 != 0 => {
+            Operand::Vgpr { reg: reg.saturating_add(offset), dwords, hi }
+        }
+        other => other,
+    };
+    let mut indexed = decoded.clone();
+    // The accumulator of `v_mac` is its destination.
+    let tied = decoded.mnemonic.contains("mac_");
+    for (slot, operand) in indexed.src.iter_mut().take(3).enumerate() {
+        *operand = moved(*operand, if slot == 2 && tied { 3 } else { slot as u32 });
+    }
+    indexed.dst = moved(indexed.dst, 3);
+    indexed
+}
+
+/// Is it an operation that VGPR indexing changes?
+pub fn is_vector(decoded: &Decoded) -> bool {
+    matches!(decoded.format, Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p)
+}
+
 /// Stands for bytes that are no instruction.
 fn undecodable(bytes: &[u8; 16]) -> Decoded {
     let mut kept = [0; 16];
@@ -336,7 +365,7 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
     let mut inst = match decoded.format {
         Format::Sop1 | Format::Sop2 | Format::Sopk | Format::Sopc | Format::Sopp => salu::lower(decoded, lowering)?,
         Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vopd => {
-            return Err(Unsupported::Operation);
+            valu::lower(decoded, lowering)?
         }
         Format::Smem | Format::Ds | Format::Flat | Format::Global | Format::Scratch | Format::Mubuf | Format::Mtbuf => {
             mem::lower(decoded, lowering)?

@@ -101,6 +101,11 @@ impl Group {
         !std::mem::take(&mut self.waves[index].complete)
     }
 
+    /// Does every wave that has not ended wait at the barrier?
+    pub fn stuck(&self) -> bool {
+        self.waves.iter().all(|r| matches!(r.wave.state, State::Ended | State::Barrier))
+    }
+
     /// Members of the split barrier, and signals since it last completed.
     pub fn barrier_state(&self) -> (u32, u32) {
         (self.waves.len() as u32, self.signals)

@@ -1,7 +1,10 @@
 //! The interpreter loop.
 
-use super::code::Code;
-use super::wave::{State, Wave};
+use super::code::{Code, is_vector};
+use super::inst::Inst;
+use super::salu::INDEX_ENABLE;
+use super::wave::{State, Wave, scalar};
+use std::collections::HashMap;
 
 /// Why the loop returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,4 +63,57 @@ pub unsafe fn run(wave: &mut Wave, code: &Code, slice: u32) -> (u32, Exit) {
             return (left, Exit::State);
         }
     }
+}
+
+/// Vector instructions lowered for a register index, by address and the index bits of M0.
+pub type Indexed = HashMap<(u64, u32), Inst>;
+
+/// Instructions kept in [`Indexed`].
+const KEEP: usize = 4096;
+
+/// [`run`] while VGPR indexing is on (GFX9, MODE.GPR_IDX_EN). Also returns [`Exit::State`] when it is switched off.
+///
+/// # Safety
+/// As for [`run`]; `indexed` was filled for this code's shape.
+pub unsafe fn run_indexed(wave: &mut Wave, code: &Code, slice: u32, indexed: &mut Indexed) -> (u32, Exit) {
+    wave.constants = code.constants();
+    let mut left = slice;
+    while wave.mode & INDEX_ENABLE != 0 && wave.state == State::Ready {
+        if !code.holds(wave.pc) {
+            return (left, Exit::Leave);
+        }
+        let index = (wave.pc.wrapping_sub(code.start) / 4) as usize;
+        // SAFETY: `holds` put the index into the table.
+        let entry = unsafe { code.table().add(index) };
+        // SAFETY: as above.
+        let Some(handler) = (unsafe { Code::handler(entry) }) else {
+            code.fill(index);
+            continue;
+        };
+        if left == 0 {
+            return (0, Exit::Slice);
+        }
+        left -= 1;
+        // SAFETY: an entry with a handler is whole and does not change any more.
+        let inst = unsafe { &*entry };
+        let m0 = wave.scalar[scalar::M0 as usize] & 0xf0ff;
+        let vector = inst.extra.as_ref().map(|extra| &extra.decoded).filter(|decoded| is_vector(decoded));
+        let key = (wave.pc, m0);
+        wave.pc = wave.pc.wrapping_add(inst.len as u64);
+        let (inst, handler) = match vector {
+            None => (inst, Some(handler)),
+            Some(decoded) => {
+                if indexed.len() >= KEEP {
+                    indexed.clear();
+                }
+                let inst: &Inst = indexed.entry(key).or_insert_with(|| code.lower_indexed(decoded, m0));
+                (inst, inst.run)
+            }
+        };
+        if let Some(handler) = handler {
+            // SAFETY: lowered for this wave's shape, as the caller promises.
+            unsafe { handler(wave, inst) };
+        }
+    }
+    (left, Exit::State)
 }

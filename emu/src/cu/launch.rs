@@ -287,6 +287,13 @@ impl Launch {
         if rsrc2 >> 11 & 3 == 3 {
             return refuse(refusal::CODE, format!("compute_pgm_rsrc2 {rsrc2:#x}: ENABLE_VGPR_WORKITEM_ID is 3"));
         }
+        if family == Family::Gfx12 && rsrc2 & 1 << 6 != 0 {
+            let text = format!("compute_pgm_rsrc2 {rsrc2:#x}: ENABLE_DYNAMIC_VGPR is not emulated");
+            return refuse(refusal::CODE, text);
+        }
+        if matches!(family, Family::Gfx10 | Family::Gfx11) && rsrc3 & 0xf != 0 {
+            return refuse(refusal::CODE, format!("compute_pgm_rsrc3 {rsrc3:#x}: shared VGPRs are not emulated"));
+        }
 
         // Registers.
         let granule = (rsrc1 & 0x3f) + 1;

@@ -15,5 +15,7 @@ pub mod lower;
 pub mod mem;
 pub mod salu;
 mod schedule;
+#[cfg(test)]
+mod tests;
 pub mod valu;
 pub mod wave;

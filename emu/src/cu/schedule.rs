@@ -8,9 +8,10 @@
 use super::code::{Code, CodeCache, Shape};
 use super::dispatch::{Dispatch, Host};
 use super::group::Group;
-use super::interp::{self, Exit};
+use super::interp::{self, Exit, Indexed};
 use super::launch::{Launch, dispatch_fault};
 use super::mem::MemoryPort;
+use super::salu::INDEX_ENABLE;
 use super::wave::{Request, State, Wave};
 use crate::isa::Family;
 use std::collections::BTreeSet;
@@ -143,6 +144,7 @@ pub struct Worker<'a> {
     idle_groups: Vec<Group>,
     idle_waves: Vec<Box<Wave>>,
     codes: Vec<Arc<Code>>,
+    indexed: Indexed,
     /// Page table epoch at which `codes` were seen to be mapped.
     epoch: u64,
     order: Option<Order>,
@@ -171,6 +173,7 @@ impl<'a> Worker<'a> {
             idle_groups: Vec::new(),
             idle_waves: Vec::new(),
             codes: Vec::new(),
+            indexed: Indexed::new(),
             epoch: job.dispatch.space.epoch(),
             order: job.seed.map(|seed| Order(seed | 1)),
             instructions: 0,
@@ -274,6 +277,7 @@ impl<'a> Worker<'a> {
         let before = self.codes.len();
         self.codes.retain(|code| code.mapped(space));
         if self.codes.len() != before {
+            self.indexed.clear();
             for resident in self.groups.iter_mut().flat_map(|group| &mut group.waves) {
                 resident.code = None;
             }
@@ -323,7 +327,8 @@ impl<'a> Worker<'a> {
 
     /// Runs one wave until its slice is over or it waits.
     fn turn(&mut self, group: &mut Group, index: usize) -> Turn {
-        let split = self.job.dispatch.target.family() == Family::Gfx12;
+        let family = self.job.dispatch.target.family();
+        let (split, gfx9) = (family == Family::Gfx12, family == Family::Gfx9);
         let resident = &mut group.waves[index];
         match resident.wave.state {
             State::Ended | State::Barrier => return Turn::Waits,
@@ -341,8 +346,14 @@ impl<'a> Worker<'a> {
             let exit = match &resident.code {
                 None => Exit::Leave,
                 Some(code) => {
+                    let indexing = gfx9 && wave.mode & INDEX_ENABLE != 0;
                     // SAFETY: all codes of the job are made for its shape, and so are the waves.
-                    let (rest, exit) = unsafe { interp::run(wave, code, left) };
+                    let (rest, exit) = unsafe {
+                        match indexing {
+                            false => interp::run(wave, code, left),
+                            true => interp::run_indexed(wave, code, left, &mut self.indexed),
+                        }
+                    };
                     self.instructions += (left - rest) as u64;
                     left = rest;
                     exit
@@ -356,6 +367,7 @@ impl<'a> Worker<'a> {
                 },
                 Exit::State => match wave.state {
                     State::Ready => {}
+                    State::Indexed => wave.state = State::Ready,
                     State::Yielded => return Turn::Waits,
                     State::Ended => {
                         if split {
@@ -367,6 +379,16 @@ impl<'a> Worker<'a> {
                     }
                     State::Barrier if split => {
                         if group.wait(index) {
+                            if group.stuck() {
+                                let wave = &mut group.waves[index].wave;
+                                let pc = wave.pc.wrapping_sub(4);
+                                let text =
+                                    "every wave of the work-group waits at s_barrier_wait, and not all have signalled";
+                                let kind = FaultKind::IllegalInstruction;
+                                let mut fault = dispatch_fault(self.job.dispatch, kind, None, text.into());
+                                fault.pc = Some(pc);
+                                return self.fault(group, index, fault);
+                            }
                             return if left < slice - 1 { Turn::Progress } else { Turn::Waits };
                         }
                         group.waves[index].wave.state = State::Ready;
@@ -376,7 +398,7 @@ impl<'a> Worker<'a> {
                         return Turn::Progress;
                     }
                     State::Request => self.request(group, index),
-                    State::Faulted | State::Halted | State::Indexed => {
+                    State::Faulted | State::Halted => {
                         let fault = wave.fault.take().unwrap_or_else(|| {
                             let text = format!("the wave stopped in state {:?}, and nothing can resume it", wave.state);
                             let kind = FaultKind::IllegalInstruction;

@@ -64,7 +64,7 @@ pub enum State {
     Request,
     /// Halted by `s_sethalt`; nobody can resume it.
     Halted,
-    /// Runs with VGPR indexing on (`s_set_gpr_idx_on`, GFX9): each vector instruction is lowered anew.
+    /// Switched VGPR indexing on (`s_set_gpr_idx_on`, GFX9) and runs on, each vector instruction lowered anew.
     Indexed,
 }
 

@@ -12,6 +12,8 @@ mod hwreg;
 #[cfg(test)]
 mod tests;
 
+pub use control::INDEX_ENABLE;
+
 use super::inst::{Handler, Inst, Src};
 use super::lower::{Lowering, Unsupported, Width};
 use super::wave::{Wave, scalar};
