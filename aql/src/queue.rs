@@ -188,8 +188,8 @@ impl AmdQueue {
         b
     }
 
-    /// The 2304 bytes of version 2: version 1, with both scratch use indices at their maximum (no reclaim asked for) and
-    /// no alternate scratch.
+    /// The 2304 bytes of version 2: version 1, with both scratch use indices at their maximum (no reclaim asked for)
+    /// and no alternate scratch.
     pub fn to_v2_bytes(self) -> [u8; V2_BYTES] {
         let mut b = [0; V2_BYTES];
         b[..V1_BYTES].copy_from_slice(&self.to_v1_bytes());

@@ -1,9 +1,10 @@
 //! The ring protocol (HSA PSA 1.2 §2.8.3): reserve slots, write bodies, then headers, then ring the doorbell.
 //!
 //! Indices count packets since the queue was created and are never masked; the slot of index `i` is `i % packets`.
-//! `write_dispatch_id` counts what producers have taken, `read_dispatch_id` what the packet processor has. A slot may be
-//! written when `index - read_dispatch_id < packets`. The processor leaves a slot with the header INVALID, and stops at
-//! a slot whose header is INVALID, so a packet exists from the moment its header is stored, and that store comes last.
+//! `write_dispatch_id` counts what producers have taken, `read_dispatch_id` what the packet processor has. A slot may
+//! be written when `index - read_dispatch_id < packets`. The processor leaves a slot with the header INVALID, and stops
+//! at a slot whose header is INVALID, so a packet exists from the moment its header is stored, and that store comes
+//! last.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -105,8 +106,8 @@ impl Ring {
     /// A ring of `packets` slots at `slots`. Its packet processor need not exist yet.
     ///
     /// # Safety
-    /// As long as the ring lives, `slots` points to `packets` × 64 bytes and the others to 8 bytes each, all readable and
-    /// writable from any thread, and everybody in this process reaches them by atomic operations only.
+    /// As long as the ring lives, `slots` points to `packets` × 64 bytes and the others to 8 bytes each, all readable
+    /// and writable from any thread, and everybody in this process reaches them by atomic operations only.
     pub unsafe fn new(
         slots: *mut u8,
         write_dispatch_id: *mut u64,
@@ -157,8 +158,8 @@ impl Ring {
         (index % self.packets) as usize * PACKET_BYTES
     }
 
-    /// Publishes packets in order, as the only producer: bodies, headers, then the write index. Returns the index of the
-    /// last, which is the value for the doorbell.
+    /// Publishes packets in order, as the only producer: bodies, headers, then the write index. Returns the index of
+    /// the last, which is the value for the doorbell.
     ///
     /// While the ring is full `wait` is called again and again; it may sleep, look for faults, and end the wait by
     /// returning false. Nothing is written then. The header and setup of a packet are its first 32 bits.
@@ -176,8 +177,8 @@ impl Ring {
     /// Reserves `count` slots in a row, as one of several producers. Publish each of them, the sooner the better: the
     /// processor waits at the first that is missing.
     ///
-    /// While the ring is full `wait` is called again and again, and ends the wait by returning false. The write index is
-    /// advanced only when there is space, so a wait that ended leaves nothing behind.
+    /// While the ring is full `wait` is called again and again, and ends the wait by returning false. The write index
+    /// is advanced only when there is space, so a wait that ended leaves nothing behind.
     pub fn reserve(&self, count: u32, mut wait: impl FnMut(Full) -> bool) -> Result<Slots<'_>, RingError> {
         let count = self.check_batch(count as usize)?;
         loop {

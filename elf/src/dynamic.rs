@@ -26,11 +26,14 @@ pub enum DynamicError {
         entries: usize,
     },
     /// A tag that must be there.
-    #[error("PT_DYNAMIC has no {tag}{}", match *tag { "DT_HASH" => " and no DT_GNU_HASH: the number of symbols is not known", _ => "" })]
+    #[error("PT_DYNAMIC has no {tag}")]
     NoTag {
         /// The tag.
         tag: &'static str,
     },
+    /// Neither hash table.
+    #[error("PT_DYNAMIC has no DT_HASH and no DT_GNU_HASH: the number of symbols is not known")]
+    NoHash,
     /// A tag that occurs once.
     #[error("PT_DYNAMIC has {tag} twice: {first:#x} and {second:#x}")]
     Twice {
@@ -162,7 +165,7 @@ pub(crate) fn parse<'a>(segments: &Segments<'a>) -> Result<Dynamic<'a>, DynamicE
             u64::from(word(hash, 1).unwrap_or_default())
         }
         (None, Some(vaddr)) => gnu_hash_count(segments, vaddr)?,
-        (None, None) => return Err(DynamicError::NoTag { tag: "DT_HASH" }),
+        (None, None) => return Err(DynamicError::NoHash),
     };
     let symbols = table("DT_SYMTAB", symtab, count * SYM_BYTES)?;
 
@@ -193,10 +196,10 @@ fn values(section: &[u8]) -> Result<Values, DynamicError> {
         if let Some((_, tag, rule)) = REFUSED.iter().find(|(t, ..)| *t == tag) {
             return Err(DynamicError::Unsupported { tag, value, rule });
         }
-        if let Some(i) = TAGS.iter().position(|(t, _)| *t == tag) {
-            if let Some(first) = values.0[i].replace(value) {
-                return Err(DynamicError::Twice { tag: TAGS[i].1, first, second: value });
-            }
+        if let Some(i) = TAGS.iter().position(|(t, _)| *t == tag)
+            && let Some(first) = values.0[i].replace(value)
+        {
+            return Err(DynamicError::Twice { tag: TAGS[i].1, first, second: value });
         }
     }
     Err(DynamicError::Unterminated { entries: section.len() / 16 })

@@ -102,8 +102,8 @@ pub enum KernelError {
     },
     /// The entry.
     #[error(
-        "descriptor at {vaddr:#x}: kernel_code_entry_byte_offset is {offset:#x}, must lead to 256-byte aligned code in the \
-         file part of an executable PT_LOAD segment"
+        "descriptor at {vaddr:#x}: kernel_code_entry_byte_offset is {offset:#x}, must lead to 256-byte aligned code in \
+         the file part of an executable PT_LOAD segment"
     )]
     Entry {
         /// `st_value`.

@@ -23,7 +23,8 @@ pub enum Foreign {
     Spirv,
     /// `__CLANG_OFFLOAD_BUNDLE__`.
     #[error(
-        "the file is a clang offload bundle, a container: take the code object out with clang-offload-bundler --unbundle"
+        "the file is a clang offload bundle, a container: take the code object out with \
+         clang-offload-bundler --unbundle"
     )]
     OffloadBundle,
     /// `CCOB`.
@@ -87,12 +88,14 @@ pub(crate) fn identify(bytes: &[u8]) -> Option<Foreign> {
 
 fn other_machine(bytes: &[u8]) -> Option<Foreign> {
     let field = [*bytes.get(18)?, *bytes.get(19)?];
+    if u16::from_le_bytes(field) == 224 {
+        return None;
+    }
     let machine = match bytes.get(header::EI_DATA) {
         Some(&header::ELFDATA2MSB) => u16::from_be_bytes(field),
         _ => u16::from_le_bytes(field),
     };
     let name = match machine {
-        224 => return None,
         header::EM_386 => "x86",
         header::EM_X86_64 => "x86-64",
         header::EM_ARM => "Arm",

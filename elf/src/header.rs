@@ -64,7 +64,10 @@ pub enum HeaderError {
         value: u32,
     },
     /// `EI_OSABI`.
-    #[error("EI_OSABI is {value} ({}), must be 64 (AMDGPU HSA): compile with --target=amdgcn-amd-amdhsa", osabi(*value))]
+    #[error(
+        "EI_OSABI is {value} ({}), must be 64 (AMDGPU HSA): compile with --target=amdgcn-amd-amdhsa",
+        osabi(*value)
+    )]
     OsAbi {
         /// As read.
         value: u8,
@@ -120,7 +123,13 @@ pub enum HeaderError {
         len: usize,
     },
     /// `EF_AMDGPU_MACH` of the R600 family or not a processor.
-    #[error("e_flags is {flags:#x}: processor number (bits 0-7) {mach:#04x} is {}", match mach { 1..=0x10 => "R600 family, which has no HSA", _ => "not a known amdgcn processor" })]
+    #[error(
+        "e_flags is {flags:#x}: processor number (bits 0-7) {mach:#04x} is {}",
+        match mach {
+            1..=0x10 => "R600 family, which has no HSA",
+            _ => "not a known amdgcn processor",
+        }
+    )]
     Processor {
         /// `e_flags`.
         flags: u32,
@@ -128,8 +137,14 @@ pub enum HeaderError {
         mach: u8,
     },
     /// A feature field disagrees with the processor.
-    #[error("e_flags is {flags:#x}: {feature} (bits {bits}) is {}, but {processor} {}", setting.name(),
-        if *setting == Feature::Unsupported { "has it: must be 1 (any), 2 (off) or 3 (on)" } else { "does not have it: must be 0" })]
+    #[error(
+        "e_flags is {flags:#x}: {feature} (bits {bits}) is {}, but {processor} {}",
+        setting.name(),
+        match setting {
+            Feature::Unsupported => "has it: must be 1 (any), 2 (off) or 3 (on)",
+            _ => "does not have it: must be 0",
+        }
+    )]
     Feature {
         /// `e_flags`.
         flags: u32,
@@ -358,7 +373,8 @@ mod tests {
             (
                 0x43f,
                 V5,
-                "e_flags is 0x43f: xnack (bits 8-9) is unsupported, but gfx90a has it: must be 1 (any), 2 (off) or 3 (on)",
+                "e_flags is 0x43f: xnack (bits 8-9) is unsupported, but gfx90a has it: must be 1 (any), 2 (off) or \
+                 3 (on)",
             ),
             (0x141, V3, "e_flags is 0x141: xnack (bits 8) is on, but gfx1100 does not have it: must be 0"),
             (0x0100_0041, V6, "e_flags is 0x1000041: generic version (bits 24-31) is 1, must be 0 for gfx1100"),

@@ -94,10 +94,10 @@ pub enum MetadataError {
 /// Names a value of the metadata, as `amdhsa.kernels[3].args[0].offset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Path {
-    kernel: Option<usize>,
-    arg: Option<usize>,
+    kernel: Option<u32>,
+    arg: Option<u32>,
     key: &'static str,
-    element: Option<usize>,
+    element: Option<u32>,
 }
 
 impl Path {
@@ -105,11 +105,11 @@ impl Path {
         Path { key, ..Path::default() }
     }
 
-    fn of_kernel(kernel: usize) -> Path {
+    fn of_kernel(kernel: u32) -> Path {
         Path { kernel: Some(kernel), ..Path::default() }
     }
 
-    fn arg(self, arg: usize) -> Path {
+    fn arg(self, arg: u32) -> Path {
         Path { arg: Some(arg), ..self }
     }
 
@@ -117,7 +117,7 @@ impl Path {
         Path { key, ..self }
     }
 
-    fn element(self, element: usize) -> Path {
+    fn element(self, element: u32) -> Path {
         Path { element: Some(element), ..self }
     }
 }
@@ -172,7 +172,7 @@ fn triple(reader: &mut Reader<'_>, path: Path) -> Result<[u32; 3], MetadataError
         count => return Err(MetadataError::Rule { path, value: format!("an array of {count}"), rule: THREE }),
     }
     let mut values = [0; 3];
-    for (i, value) in values.iter_mut().enumerate() {
+    for (i, value) in (0..).zip(&mut values) {
         *value = read(reader, path.element(i), u32)?;
     }
     Ok(values)
@@ -219,7 +219,7 @@ impl<'a> Metadata<'a> {
                 b"amdhsa.printf" => {
                     let path = Path::root("amdhsa.printf");
                     set(&mut printf, (), path)?;
-                    for i in 0..read(&mut reader, path, Reader::array)? as usize {
+                    for i in 0..read(&mut reader, path, Reader::array)? {
                         self.printf.push(read(&mut reader, path.element(i), Reader::str)?);
                     }
                 }
@@ -227,7 +227,8 @@ impl<'a> Metadata<'a> {
                     let path = Path::root("amdhsa.kernels");
                     set(&mut kernels, (), path)?;
                     for _ in 0..read(&mut reader, path, Reader::array)? {
-                        let kernel = kernel::parse(&mut reader, self.kernels.len())?;
+                        // A note has less than 2^32 bytes, and so have all of them kernels.
+                        let kernel = kernel::parse(&mut reader, self.kernels.len() as u32)?;
                         self.kernels.push(kernel);
                     }
                 }

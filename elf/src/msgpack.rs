@@ -1,5 +1,5 @@
-//! A bounded reader of MessagePack over `rmp`'s markers: strings are borrowed, counts are checked against the bytes that
-//! are left, nesting is limited.
+//! A bounded reader of MessagePack over `rmp`'s markers: strings are borrowed, counts are checked against the bytes
+//! left, nesting is limited.
 
 use rmp::Marker;
 
@@ -40,8 +40,8 @@ pub enum Problem {
     /// An integer that does not fit.
     #[error("is {value}, must be 0 to {max}")]
     Range {
-        /// The integer, as far as 64 bits show it.
-        value: i128,
+        /// The integer.
+        value: String,
         /// The largest.
         max: u64,
     },
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         };
         match u64::try_from(value) {
             Ok(value) if value <= max => Ok(value),
-            _ => Err(Problem::Range { value, max }),
+            _ => Err(Problem::Range { value: value.to_string(), max }),
         }
     }
 
@@ -267,8 +267,8 @@ mod tests {
         }
         assert_eq!(Reader::new(&[1]).bool(), Ok(true));
         assert_eq!(Reader::new(&[0xc3]).bool(), Ok(true));
-        assert_eq!(Reader::new(&[2]).bool(), Err(Problem::Range { value: 2, max: 1 }));
-        assert_eq!(Reader::new(&[0xff]).uint(9), Err(Problem::Range { value: -1, max: 9 }));
+        assert_eq!(Reader::new(&[2]).bool(), Err(Problem::Range { value: "2".to_owned(), max: 1 }));
+        assert_eq!(Reader::new(&[0xff]).uint(9), Err(Problem::Range { value: "-1".to_owned(), max: 9 }));
         assert_eq!(Reader::new(&[0xcc, 10]).uint(9).unwrap_err().to_string(), "is 10, must be 0 to 9");
         assert_eq!(Reader::new(&[0xa1, 65]).uint(9).unwrap_err().to_string(), "is a string, must be an integer");
     }

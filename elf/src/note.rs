@@ -30,7 +30,10 @@ pub enum NoteError {
     #[error(
         "no AMDGPU metadata: {} no note of the owner AMDGPU and type 32{}",
         if *segments == 0 { "there is no PT_NOTE and so" } else { "PT_NOTE has" },
-        match found { Some((owner, kind)) => format!("; the first is of {owner:?} and type {kind}"), None => String::new() }
+        match found {
+            Some((owner, kind)) => format!("; the first is of {owner:?} and type {kind}"),
+            None => String::new(),
+        }
     )]
     NoMetadata {
         /// PT_NOTE segments.
@@ -82,7 +85,7 @@ fn note(rest: &[u8], offset: usize) -> Result<(Note<'_>, usize), NoteError> {
 /// leaves one a kernel. The last item is an error if there is none, or if a record cannot be read.
 pub fn metadata_notes<'a>(segments: &[&'a [u8]]) -> impl Iterator<Item = Result<&'a [u8], NoteError>> {
     let count = segments.len();
-    let mut records = segments.to_vec().into_iter().flat_map(notes);
+    let mut records = segments.iter().copied().flat_map(notes);
     let (mut first, mut found, mut done) = (None, false, false);
     std::iter::from_fn(move || {
         for note in records.by_ref().take_while(|_| !done) {
@@ -139,7 +142,8 @@ mod tests {
         let error = metadata(&[&wrong, &other]).unwrap_err().to_string();
         assert_eq!(
             error,
-            "no AMDGPU metadata: PT_NOTE has no note of the owner AMDGPU and type 32; the first is of \"AMDGPU\" and type 33"
+            "no AMDGPU metadata: PT_NOTE has no note of the owner AMDGPU and type 32; the first is of \"AMDGPU\" and \
+             type 33"
         );
         let error = metadata(&[]).unwrap_err().to_string();
         assert_eq!(error, "no AMDGPU metadata: there is no PT_NOTE and so no note of the owner AMDGPU and type 32");

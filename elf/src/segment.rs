@@ -63,7 +63,8 @@ impl fmt::Debug for Segment<'_> {
 pub enum SegmentError {
     /// The file part ends beyond the file.
     #[error(
-        "program header {index} ({kind}): p_offset {offset:#x} + p_filesz {filesz:#x} is beyond the file's {len:#x} bytes"
+        "program header {index} ({kind}): p_offset {offset:#x} + p_filesz {filesz:#x} is beyond the file's {len:#x} \
+         bytes"
     )]
     OutsideFile {
         /// Place in the table.
@@ -126,7 +127,8 @@ pub enum SegmentError {
     },
     /// Not above the segment before it.
     #[error(
-        "program header {index} (PT_LOAD): p_vaddr is {vaddr:#x}, must not be below {end:#x}, the end of the segment before"
+        "program header {index} (PT_LOAD): p_vaddr is {vaddr:#x}, must not be below {end:#x}, the end of the segment \
+         before"
     )]
     Overlap {
         /// Place in the table.

@@ -107,7 +107,10 @@ pub enum SymbolError {
         value: u8,
     },
     /// A reserved section index.
-    #[error("symbol {index} `{name}`: st_shndx is {value:#x} ({}), must be 0 (undefined), 0xfff1 (absolute) or a section", section_index(*value))]
+    #[error(
+        "symbol {index} `{name}`: st_shndx is {value:#x} ({}), must be 0 (undefined), 0xfff1 (absolute) or a section",
+        section_index(*value)
+    )]
     Section {
         /// Place in the table.
         index: usize,
@@ -148,8 +151,8 @@ pub enum SymbolError {
         /// The reader's words.
         reason: String,
     },
-    /// Two definitions.
-    #[error("symbols {first} and {second} are both called `{name}` and both defined")]
+    /// A name that occurs once among the symbols that are not local.
+    #[error("symbols {first} and {second} are both called `{name}`: they must differ")]
     Twice {
         /// Name.
         name: String,
@@ -171,7 +174,10 @@ pub enum SymbolError {
         len: usize,
     },
     /// The section table's idea of the symbol table.
-    #[error("section {index} (SHT_DYNSYM): {field} is {value:#x}, must be {rule:#x}{}", if *field == "sh_entsize" { "" } else { ", as PT_DYNAMIC says" })]
+    #[error(
+        "section {index} (SHT_DYNSYM): {field} is {value:#x}, must be {rule:#x}{}",
+        if *field == "sh_entsize" { "" } else { ", as PT_DYNAMIC says" }
+    )]
     DynsymSection {
         /// Place in the section table.
         index: usize,
@@ -237,10 +243,10 @@ pub(crate) fn parse<'a>(
         if let Some(count) = section_count.filter(|&count| s.st_shndx >= count && place == Place::Image(s.st_value)) {
             return Err(SymbolError::SectionCount { index, name: owned(), value: section, count });
         }
-        if let (Place::Image(vaddr), false) = (place, kind == SymbolKind::Other) {
-            if segments.find(vaddr, s.st_size).is_none() {
-                return Err(SymbolError::Outside { index, name: owned(), vaddr, size: s.st_size });
-            }
+        if let (Place::Image(vaddr), SymbolKind::Object | SymbolKind::Function) = (place, kind)
+            && segments.find(vaddr, s.st_size).is_none()
+        {
+            return Err(SymbolError::Outside { index, name: owned(), vaddr, size: s.st_size });
         }
         let (local, weak) = (s.st_bind() == STB_LOCAL, s.st_bind() == STB_WEAK);
         symbols.push(Symbol { name, kind, place, size: s.st_size, local, weak });

@@ -257,7 +257,10 @@ pub enum Mismatch {
         device: TargetId,
     },
     /// A generic processor of another family.
-    #[error("the image is for {image}, which does not include the device, {device}: compile with -mcpu={}", device.processor.name)]
+    #[error(
+        "the image is for {image}, which does not include the device, {device}: compile with -mcpu={}",
+        device.processor.name
+    )]
     Generic {
         /// What the code is for.
         image: TargetId,
@@ -265,7 +268,10 @@ pub enum Mismatch {
         device: TargetId,
     },
     /// The generic processor got this member later.
-    #[error("the image is for version {} of {image}, the device, {device}, needs version {needed}", image.generic_version)]
+    #[error(
+        "the image is for version {} of {image}, the device, {device}, needs version {needed}",
+        image.generic_version
+    )]
     GenericVersion {
         /// What the code is for.
         image: TargetId,
@@ -458,8 +464,8 @@ mod tests {
             ("gfx942", "the image is for gfx942, the device is gfx90a:sramecc+:xnack-: compile with -mcpu=gfx90a"),
             (
                 "gfx9-generic",
-                "the image is for gfx9-generic, which does not include the device, gfx90a:sramecc+:xnack-: compile with \
-                 -mcpu=gfx90a",
+                "the image is for gfx9-generic, which does not include the device, gfx90a:sramecc+:xnack-: compile \
+                 with -mcpu=gfx90a",
             ),
         ] {
             assert_eq!(id(text).matches(&device).unwrap_err().to_string(), message);

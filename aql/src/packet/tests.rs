@@ -129,7 +129,11 @@ fn strict_names_the_reserved_byte() {
 proptest! {
     /// Whatever is read from any bytes says the same after writing and reading again, and strictly so.
     #[test]
-    fn reading_then_writing_is_stable(mut bytes in uniform32(any::<u8>()), tail in uniform32(any::<u8>()), kind in 0u8..6) {
+    fn reading_then_writing_is_stable(
+        mut bytes in uniform32(any::<u8>()),
+        tail in uniform32(any::<u8>()),
+        kind in 0u8..6,
+    ) {
         bytes[0] = kind;
         if kind == 0 { bytes[2] = 1 + (bytes[2] & 1); }
         let mut b = [0u8; 64];
@@ -141,6 +145,7 @@ proptest! {
         prop_assert_eq!(Packet::from_bytes(&again).unwrap(), packet);
         prop_assert_eq!(packet.packet_type() as u8, kind);
         let scopes = [header(&again).acquire(), header(&again).release()];
-        prop_assert_eq!(Packet::from_bytes_strict(&again).is_ok(), kind == 1 || !scopes.contains(&FenceScope::Reserved));
+        let strict = kind == 1 || !scopes.contains(&FenceScope::Reserved);
+        prop_assert_eq!(Packet::from_bytes_strict(&again).is_ok(), strict);
     }
 }

@@ -191,9 +191,9 @@ pub struct Arg<'a> {
 
 /// Reads the arguments of kernel number `kernel`.
 pub(super) fn parse<'a>(reader: &mut Reader<'a>, kernel: Path) -> Result<Vec<Arg<'a>>, MetadataError> {
-    let count = read(reader, kernel.key(".args"), Reader::array)? as usize;
+    let count = read(reader, kernel.key(".args"), Reader::array)?;
     // A map takes more than a byte: a wrong count does not become memory.
-    let mut args = Vec::with_capacity(count.min(reader.left() / 16));
+    let mut args = Vec::with_capacity((count as usize).min(reader.left() / 16));
     for i in 0..count {
         args.push(arg(reader, kernel.arg(i))?);
     }
@@ -322,7 +322,7 @@ pub(super) fn one_of<T: Copy>(
 /// Checks that arguments lie in the kernarg segment, and apart.
 pub(super) fn check_layout(args: &[Arg<'_>], segment: u32, kernel: Path) -> Result<(), MetadataError> {
     let end_of = |arg: &Arg<'_>| u64::from(arg.offset) + u64::from(arg.size);
-    let path = |i| kernel.arg(i).key(".offset");
+    let path = |i: usize| kernel.arg(i as u32).key(".offset");
     if let Some((i, arg)) = args.iter().enumerate().find(|(_, arg)| end_of(arg) > u64::from(segment)) {
         return Err(MetadataError::ArgOutside { path: path(i), offset: arg.offset, size: arg.size, segment });
     }
@@ -388,7 +388,8 @@ mod tests {
         let error = check(&[arg_at(0, 8), arg_at(20, 8)]).unwrap_err();
         assert_eq!(
             error,
-            "metadata amdhsa.kernels[2].args[1].offset is 20 with a size of 8: must end inside the kernarg segment's 24 bytes"
+            "metadata amdhsa.kernels[2].args[1].offset is 20 with a size of 8: must end inside the kernarg segment's \
+             24 bytes"
         );
         let error = check(&[arg_at(4, 8), arg_at(16, 8), arg_at(0, 8)]).unwrap_err();
         assert_eq!(error, "metadata amdhsa.kernels[2].args[0].offset is 4: overlaps argument 2, which ends at 8");

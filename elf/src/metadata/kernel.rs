@@ -108,7 +108,7 @@ fn find(list: &[&'static str], key: &[u8]) -> Option<(usize, &'static str)> {
 }
 
 /// Reads kernel number `index`.
-pub(super) fn parse<'a>(reader: &mut Reader<'a>, index: usize) -> Result<KernelMetadata<'a>, MetadataError> {
+pub(super) fn parse<'a>(reader: &mut Reader<'a>, index: u32) -> Result<KernelMetadata<'a>, MetadataError> {
     let at = Path::of_kernel(index);
     let mut required = [None; REQUIRED.len()];
     let mut optional = [None; OPTIONAL.len()];
