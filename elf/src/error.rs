@@ -10,7 +10,20 @@ use crate::reloc::RelocationError;
 use crate::segment::SegmentError;
 use crate::symbol::SymbolError;
 
-/// Why bytes are not a code object that can be loaded. Each displays as one line: the field, its value, the rule.
+/// Characters of a name that a message shows.
+const SHOWN: usize = 200;
+
+/// A name from a file as messages show it: on one line, without control characters, and not endless.
+pub(crate) fn shown(name: &str) -> String {
+    let mut text: String = name.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if name.chars().nth(SHOWN).is_some() {
+        text.push('…');
+    }
+    text
+}
+
+/// Why bytes are not a code object that can be loaded. Each displays as one line: the field, its value, the rule. Names
+/// in errors are escaped, and cut at 200 characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Not a code object at all.
@@ -129,4 +142,16 @@ pub enum KernelError {
         /// From the metadata.
         metadata: u32,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn names_stay_on_their_line() {
+        assert_eq!(shown("_Z3fooPfi"), "_Z3fooPfi");
+        assert_eq!(shown("a\nb\x1b[31m\u{85}ü"), "a\\nb\\u{1b}[31m\\u{85}ü");
+        assert_eq!(shown(&"x".repeat(1000)).chars().count(), 201);
+    }
 }

@@ -1,7 +1,7 @@
 //! Kernels: metadata, symbol, descriptor and entry brought together.
 
 use crate::descriptor::{DESCRIPTOR_BYTES, Descriptor, ENTRY_ALIGN};
-use crate::error::KernelError;
+use crate::error::{KernelError, shown};
 use crate::metadata::KernelMetadata;
 use crate::segment::Segments;
 use crate::symbol::{Place, Symbol, SymbolKind};
@@ -39,7 +39,7 @@ pub(crate) fn join<'a>(
     segments: &Segments<'a>,
     processor: &Processor,
 ) -> Result<Kernel<'a>, KernelError> {
-    let name = || metadata.symbol.to_owned();
+    let name = || shown(metadata.symbol);
     let symbol = symbol.ok_or_else(|| KernelError::NoSymbol { symbol: name() })?;
     let fail = |field, value, rule| Err(KernelError::Symbol { symbol: name(), field, value, rule });
     let vaddr = match symbol.place {

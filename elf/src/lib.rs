@@ -79,11 +79,11 @@ impl<'a> CodeObject<'a> {
         for (second, kernel) in metadata.kernels.into_iter().enumerate() {
             let name = kernel.name;
             if let Some(first) = kernels_by_name.insert(name, second) {
-                return Err(Error::TwoKernels { name: name.to_owned(), first, second });
+                return Err(Error::TwoKernels { name: error::shown(name), first, second });
             }
             let symbol = by_name.get(kernel.symbol).map(|&i| &symbols[i]);
             let kernel = kernel::join(kernel, symbol, &segments, header.target.processor)
-                .map_err(|cause| Error::Kernel { kernel: name.to_owned(), cause })?;
+                .map_err(|cause| Error::Kernel { kernel: error::shown(name), cause })?;
             kernels.push(kernel);
         }
         Ok(CodeObject {
@@ -174,7 +174,7 @@ fn index_symbols<'a>(symbols: &[Symbol<'a>]) -> Result<HashMap<&'a str, usize>, 
     let mut by_name = HashMap::with_capacity(symbols.len());
     for (second, symbol) in symbols.iter().enumerate().filter(|(_, s)| !s.local && !s.name.is_empty()) {
         if let Some(first) = by_name.insert(symbol.name, second) {
-            return Err(SymbolError::Twice { name: symbol.name.to_owned(), first, second });
+            return Err(SymbolError::Twice { name: error::shown(symbol.name), first, second });
         }
     }
     Ok(by_name)
@@ -191,5 +191,5 @@ fn check_target(metadata: Option<&str>, flags: &TargetId) -> Result<(), Error> {
     if same {
         return Ok(());
     }
-    Err(Error::Target { metadata: text.to_owned(), flags: flags.to_string() })
+    Err(Error::Target { metadata: error::shown(text), flags: flags.to_string() })
 }

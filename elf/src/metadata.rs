@@ -8,6 +8,7 @@ use std::fmt;
 pub use args::{Access, AddressSpace, Arg, ValueKind};
 pub use kernel::{KernelKind, KernelMetadata};
 
+use crate::error::shown;
 use crate::msgpack::{Problem, Reader};
 
 /// What the metadata must say.
@@ -251,7 +252,11 @@ impl<'a> Metadata<'a> {
         match (self.target, target) {
             (Some(first), Some(second)) if first != second => {
                 let (path, rule) = (Path::root("amdhsa.target"), "the same in all notes of a file");
-                return Err(MetadataError::Rule { path, value: format!("`{second}` after `{first}`"), rule });
+                return Err(MetadataError::Rule {
+                    path,
+                    value: format!("`{}` after `{}`", shown(second), shown(first)),
+                    rule,
+                });
             }
             (None, Some(target)) => self.target = Some(target),
             _ => {}

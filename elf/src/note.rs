@@ -1,5 +1,7 @@
 //! Note records (System V ABI "Note Section"; LLVM AMDGPUUsage "Note Records").
 
+use crate::error::shown;
+
 /// NT_AMDGPU_METADATA, of the owner "AMDGPU".
 const NT_AMDGPU_METADATA: u32 = 32;
 
@@ -31,7 +33,7 @@ pub enum NoteError {
         "no AMDGPU metadata: {} no note of the owner AMDGPU and type 32{}",
         if *segments == 0 { "there is no PT_NOTE and so" } else { "PT_NOTE has" },
         match found {
-            Some((owner, kind)) => format!("; the first is of {owner:?} and type {kind}"),
+            Some((owner, kind)) => format!("; the first is of `{owner}` and type {kind}"),
             None => String::new(),
         }
     )]
@@ -100,7 +102,7 @@ pub fn metadata_notes<'a>(segments: &[&'a [u8]]) -> impl Iterator<Item = Result<
                 found = true;
                 return Some(Ok(note.desc));
             }
-            first.get_or_insert_with(|| (String::from_utf8_lossy(note.owner).into_owned(), note.kind));
+            first.get_or_insert_with(|| (shown(&String::from_utf8_lossy(note.owner)), note.kind));
         }
         let missing = !std::mem::replace(&mut found, true);
         missing.then(|| Err(NoteError::NoMetadata { segments: count, found: first.take() }))
@@ -142,7 +144,7 @@ mod tests {
         let error = metadata(&[&wrong, &other]).unwrap_err().to_string();
         assert_eq!(
             error,
-            "no AMDGPU metadata: PT_NOTE has no note of the owner AMDGPU and type 32; the first is of \"AMDGPU\" and \
+            "no AMDGPU metadata: PT_NOTE has no note of the owner AMDGPU and type 32; the first is of `AMDGPU` and \
              type 33"
         );
         let error = metadata(&[]).unwrap_err().to_string();

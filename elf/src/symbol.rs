@@ -8,6 +8,7 @@ use goblin::elf::sym::{
 };
 
 use crate::dynamic::Dynamic;
+use crate::error::shown;
 use crate::header::{CTX, Header};
 use crate::segment::Segments;
 
@@ -222,7 +223,7 @@ pub(crate) fn parse<'a>(
     let mut symbols = Vec::with_capacity(count);
     for (index, s) in table.iter().enumerate() {
         let name = string(dynamic.strings, index, s.st_name)?;
-        let owned = || name.to_owned();
+        let owned = || shown(name);
         let kind = match s.st_type() {
             STT_OBJECT | STT_COMMON => SymbolKind::Object,
             STT_FUNC => SymbolKind::Function,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::error::shown;
+
 /// Processors that share the layout rules of kernel descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Generation {
@@ -362,7 +364,7 @@ impl FromStr for TargetId {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default();
         let Some(processor) = Processor::by_name(name) else {
-            return Err(TargetIdError::Processor { name: name.to_owned() });
+            return Err(TargetIdError::Processor { name: shown(name) });
         };
         let open = |has| if has { Feature::Any } else { Feature::Unsupported };
         let mut id = TargetId {
@@ -378,7 +380,7 @@ impl FromStr for TargetId {
                 "sramecc-" => ("sramecc", &mut id.sramecc, Feature::Off),
                 "xnack+" => ("xnack", &mut id.xnack, Feature::On),
                 "xnack-" => ("xnack", &mut id.xnack, Feature::Off),
-                _ => return Err(TargetIdError::Feature { processor, feature: part.to_owned() }),
+                _ => return Err(TargetIdError::Feature { processor, feature: shown(part) }),
             };
             match *slot {
                 Feature::Unsupported => return Err(TargetIdError::Unsupported { processor, feature }),

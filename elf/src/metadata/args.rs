@@ -1,6 +1,7 @@
 //! Kernel arguments (LLVM AMDGPUUsage "Code Object V3 Kernel Argument Metadata Map" and the changes of V5).
 
 use super::{MetadataError, Path, read, set, u32};
+use crate::error::shown;
 use crate::msgpack::Reader;
 
 /// `.value_kind`: what goes into an argument.
@@ -315,7 +316,7 @@ pub(super) fn one_of<T: Copy>(
     let name = read(reader, path, Reader::str)?;
     match names.iter().find(|(n, _)| *n == name) {
         Some((_, value)) => Ok(*value),
-        None => Err(MetadataError::Rule { path, value: format!("`{name}`"), rule }),
+        None => Err(MetadataError::Rule { path, value: format!("`{}`", shown(name)), rule }),
     }
 }
 

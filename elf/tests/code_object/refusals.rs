@@ -230,6 +230,7 @@ fn symbols() {
         symbol("kd_value_far", 4, |s| s.value = 0x1_0000_0000),
         symbol("size_wraps", 5, |s| s.size = u64::MAX),
         symbol("between_segments", 5, |s| (s.section, s.value) = (4, 0xf00)),
+        symbol("name_of_two_lines", 5, |s| (s.name, s.info) = ("two\nlines", 0x18)),
         symbol("two_of_a_name", 6, |s| s.name = "counter"),
     ];
     insta::assert_snapshot!(refusals(cases));
@@ -319,6 +320,7 @@ fn metadata_values() {
         value("target_other", "amdhsa.target", "amdgcn-amd-amdhsa--gfx1101"),
         value("target_feature", "amdhsa.target", "amdgcn-amd-amdhsa--gfx90a:xnack+"),
         value("target_nonsense", "amdhsa.target", "nvptx64-nvidia-cuda"),
+        value("target_of_two_lines", "amdhsa.target", "amdgcn-amd-amdhsa--\n\u{1b}[1mgfx1100"),
         value("target_number", "amdhsa.target", 1),
         parts("two_targets", |p| {
             p.metadata.push(p.metadata[0].clone());
