@@ -4,6 +4,10 @@
 //! instruction is the same type for all targets; what differs between generations (selector numbers, field positions)
 //! ends here.
 
+mod decode;
 mod inst;
+pub mod layout;
+pub mod table;
 
+pub use decode::{DecodeError, decode};
 pub use inst::*;

@@ -1,0 +1,136 @@
+//! Takes LLVM's assembly text apart.
+
+/// A printed operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// A numbered register or range.
+    Register {
+        /// `v`, `a`, `s`.
+        class: char,
+        /// First.
+        number: u32,
+        /// Registers.
+        dwords: u8,
+        /// `.l` or `.h`.
+        half: bool,
+    },
+    /// A named register or `off`.
+    Special(String),
+    /// A number.
+    Constant(String),
+    /// Anything else.
+    Other(String),
+}
+
+/// An instruction taken apart.
+#[derive(Clone, Debug)]
+pub struct Instruction {
+    /// Mnemonic with suffix.
+    pub mnemonic: String,
+    /// Operands as text.
+    pub raw: Vec<String>,
+    /// Operands.
+    pub operands: Vec<Token>,
+    /// Modifiers after the operands.
+    pub modifiers: Vec<String>,
+}
+
+impl Instruction {
+    /// Splits at commas outside brackets; what follows a space after an operand is a modifier.
+    pub fn parse(text: &str) -> Instruction {
+        let (mnemonic, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let mut pieces = vec![String::new()];
+        let mut modifiers = Vec::new();
+        let mut depth = 0;
+        let mut in_modifier = false;
+        let mut modifier = String::new();
+        for char in rest.chars() {
+            match char {
+                '[' | '(' => depth += 1,
+                ']' | ')' => depth -= 1,
+                ',' if depth == 0 => {
+                    in_modifier = false;
+                    pieces.push(String::new());
+                    continue;
+                }
+                ' ' if depth == 0 => {
+                    let empty = pieces.last().is_none_or(|piece| piece.is_empty());
+                    if in_modifier && !modifier.is_empty() {
+                        modifiers.push(std::mem::take(&mut modifier));
+                    }
+                    in_modifier = !empty;
+                    continue;
+                }
+                _ => {}
+            }
+            if in_modifier {
+                modifier.push(char);
+            } else if let Some(piece) = pieces.last_mut() {
+                piece.push(char);
+            }
+        }
+        if !modifier.is_empty() {
+            modifiers.push(modifier);
+        }
+        pieces.retain(|piece| !piece.is_empty());
+        // `offset:8` and flags may be all there is.
+        if let [only] = pieces.as_slice()
+            && (only.contains(':') && !only.contains('[') || ["gds", "glc", "lds"].contains(&only.as_str()))
+        {
+            modifiers.insert(0, only.clone());
+            pieces.clear();
+        }
+        let operands = pieces.iter().map(|piece| token(piece)).collect();
+        Instruction { mnemonic: mnemonic.to_owned(), raw: pieces, operands, modifiers }
+    }
+}
+
+fn token(text: &str) -> Token {
+    let (text, half) = match text.strip_suffix(".l").or(text.strip_suffix(".h")) {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
+    if let Some(register) = register(text, half) {
+        return register;
+    }
+    const NAMES: [&str; 12] = [
+        "vcc",
+        "vcc_lo",
+        "exec",
+        "exec_lo",
+        "off",
+        "null",
+        "m0",
+        "scc",
+        "flat_scratch",
+        "xnack_mask",
+        "vcc_hi",
+        "exec_hi",
+    ];
+    if NAMES.contains(&text) {
+        return Token::Special(text.to_owned());
+    }
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let number = match digits.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).is_ok(),
+        None => digits.parse::<f64>().is_ok(),
+    };
+    if number { Token::Constant(text.to_owned()) } else { Token::Other(text.to_owned()) }
+}
+
+fn register(text: &str, half: bool) -> Option<Token> {
+    let class = text.chars().next().filter(|class| ['v', 's', 'a'].contains(class))?;
+    let rest = &text[1..];
+    let (first, last) = match rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(range) => {
+            let (first, last) = range.split_once(':').unwrap_or((range, range));
+            (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?)
+        }
+        None => {
+            let number = rest.parse().ok()?;
+            (number, number)
+        }
+    };
+    let dwords = u8::try_from(last.checked_sub(first)? + 1).ok()?;
+    Some(Token::Register { class, number: first, dwords, half })
+}
