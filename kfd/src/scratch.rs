@@ -120,7 +120,7 @@ impl ScratchLayout {
         let engines = (arrays / per_engine / num_xcc).max(1);
         let cus = (node.compute_units()? / num_xcc).max(1);
         // Every engine gets the same number of waves.
-        let most = u64::from(cus).next_multiple_of(engines.into()) * u64::from(slots);
+        let most = u64::from(cus).next_multiple_of(engines.into()).saturating_mul(slots.into());
         let field = 0xfff * if waves_are_per_engine(target) { u64::from(engines) } else { 1 };
         let allowed = max_bytes / (wave_bytes * u64::from(num_xcc));
         let waves = most.min(field).min(allowed) / u64::from(engines) * u64::from(engines);
@@ -174,6 +174,7 @@ mod tests {
     use crate::error::Error;
     use crate::topology::NodeProperties;
     use crate::types::GpuId;
+    use proptest::prelude::*;
 
     fn gpu(version: u32, cus: u32, xccs: u32, simds: u32, arrays: u32, per_engine: u32) -> (Node, GfxTarget) {
         let properties = NodeProperties {
@@ -252,5 +253,27 @@ mod tests {
         broken.properties.max_slots_scratch_cu = None;
         let error = ScratchLayout::new(&broken, target, 4, 64, u64::MAX).unwrap_err();
         assert!(matches!(error, Error::Property { key: "max_slots_scratch_cu", value: None, .. }));
+    }
+
+    proptest! {
+        #[test]
+        fn any_numbers_are_handled(values: [Option<u32>; 6], bytes: u32, wide: bool, max: u64) {
+            let [simd_count, simd_per_cu, num_xcc, array_count, simd_arrays_per_engine, max_slots_scratch_cu] = values;
+            let properties = NodeProperties {
+                simd_count, simd_per_cu, num_xcc, array_count, simd_arrays_per_engine, max_slots_scratch_cu,
+                ..Default::default()
+            };
+            let node = Node { index: 1, gpu_id: Some(GpuId(1)), properties };
+            for version in [90010, 100300, 110000, 120001] {
+                let target = GfxTarget::from_version(version).unwrap();
+                let lanes = if wide { 64 } else { 32 };
+                if let Ok(layout) = ScratchLayout::new(&node, target, bytes % (1 << 18), lanes, max) {
+                    prop_assert!(layout.bytes() <= max);
+                    let registers = layout.registers(GpuVa(0));
+                    prop_assert!(registers.tmpring_size & 0xfff > 0);
+                    prop_assert!(u64::from(registers.wave64_lane_bytes) * 64 >= u64::from(bytes % (1 << 18)) * u64::from(lanes));
+                }
+            }
+        }
     }
 }

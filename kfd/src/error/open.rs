@@ -149,6 +149,7 @@ pub(super) fn open_advice(path: &str, errno: Errno) -> Option<&'static str> {
             "wait and try again; if it stays, look at dmesg | grep -iE 'kfd|amdgpu'"
         }
         (true, Errno::ENOSPC) => "end other GPU processes",
+        (true, Errno::ENODEV) => "another driver has its device numbers: compare ls -l /dev/kfd with /proc/devices",
         (false, Errno::ENOENT) => "in a container, pass it: --device /dev/dri/renderD<minor>",
         (_, Errno::EMFILE) => "raise ulimit -n",
         _ => return None,
