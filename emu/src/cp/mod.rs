@@ -17,7 +17,7 @@ use crate::kernel::doorbell::Doorbell;
 use crate::kernel::event::Events;
 use crate::memory::AddressSpace;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::thread::{JoinHandle, Thread};
 
 /// Content of a doorbell's slot when its queue is created. Doorbells hold packet indices, so the first store, 0, is a
@@ -120,8 +120,11 @@ impl PacketProcessor {
             stop: AtomicBool::new(false),
         });
         let theirs = shared.clone();
-        let thread = std::thread::Builder::new().name(name).spawn(move || processor::run(&theirs))?;
+        let (loaded, ready) = mpsc::channel();
+        let thread = std::thread::Builder::new().name(name).spawn(move || processor::run(&theirs, loaded))?;
         shared.setup.bell.add(thread.thread().clone());
+        // CREATE_QUEUE returns when the hardware has loaded the queue: the other end is dropped then.
+        let _ = ready.recv();
         Ok(PacketProcessor { shared, thread: Some(thread) })
     }
 
@@ -160,3 +163,6 @@ impl Drop for PacketProcessor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ use aql::queue::{self as amd_queue, QueueProperties};
 use aql::{PACKET_BYTES, Packet, PacketError, PacketType};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
 use trace::{Event, Fault, FaultKind};
 
 /// Why a packet was not completed.
@@ -29,15 +30,22 @@ pub struct Queue {
     generation: u64,
 }
 
-/// Runs until told to stop.
-pub fn run(shared: &Shared) {
-    let mut processor =
-        Processor { shared, bus: Bus::new(shared.setup.space.clone()), index: None, fetched: None, pace: Pace::new() };
+/// Runs until told to stop. `loaded` is dropped when the queue was loaded for the first time, or is not going to be.
+pub fn run(shared: &Shared, loaded: Sender<()>) {
+    let mut processor = Processor {
+        shared,
+        bus: Bus::new(shared.setup.space.clone()),
+        loaded: Some(loaded),
+        index: None,
+        fetched: None,
+        pace: Pace::new(),
+    };
     let mut dead = false;
     while !shared.stop.load(Ordering::Acquire) {
         let generation = shared.generation.load(Ordering::Acquire);
         let ring = *shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(ring) = ring.filter(|_| !dead && !shared.setup.evicted.load(Ordering::Acquire)) else {
+            processor.loaded = None;
             // Paused or stopped for good: only a change of configuration matters, and that unparks.
             std::thread::park();
             continue;
@@ -49,6 +57,7 @@ pub fn run(shared: &Shared) {
 struct Processor<'a> {
     shared: &'a Shared,
     bus: Bus,
+    loaded: Option<Sender<()>>,
     /// Index of the next packet; none before the queue was loaded first.
     index: Option<u64>,
     /// Greatest index whose fetch was reported, so that a packet tried again is not reported twice.
@@ -63,6 +72,7 @@ impl Processor<'_> {
         match self.process(ring, &mut queue) {
             Stop::Cancelled => false,
             Stop::Fault(fault) => {
+                self.loaded = None;
                 fault::raise(self.shared, &self.bus, &queue, fault);
                 true
             }
@@ -90,6 +100,7 @@ impl Processor<'_> {
             None => self.bus.load_u64(setup.read_index, "read_dispatch_id").map_err(|fault| self.stop_for(fault))?,
         };
         let mut rung = NOT_RUNG;
+        self.loaded = None;
         loop {
             self.index = Some(index);
             if queue.interrupted(self.shared) {
