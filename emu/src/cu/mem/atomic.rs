@@ -3,7 +3,7 @@
 use super::super::inst::Inst;
 use super::super::wave::Wave;
 use super::access::{read32, write32};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, ones};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// A read-modify-write. `data` is the operand, `cmp` the value compared with.
@@ -349,20 +349,85 @@ impl Registers {
     }
 }
 
-/// Does an atomic on resolved lanes, lane 0 upward.
+/// Does an atomic whose active lanes all have one address of memory, as one indivisible step in which the lanes follow
+/// one another, lane 0 upward: one of the orders they may have.
 ///
 /// # Safety
-/// The registers must have been lowered for this wave, and the lanes resolved whole and for writing in this instruction.
-pub unsafe fn run<const L: usize>(wave: &mut Wave, registers: Registers, lanes: &Lanes<L>) {
+/// The registers must have been lowered for this wave; `at` must be valid and a multiple of the element's bytes.
+pub unsafe fn run_same<const L: usize>(wave: &mut Wave, registers: Registers, at: *mut u8) {
+    let Registers { op, wide, data, dst } = registers;
+    let exec = wave.exec;
+    // SAFETY: lowering checked the rows. What the lanes get is kept aside until the step succeeded, as the destination
+    // may be an operand.
+    unsafe {
+        let rows = wave.rows.byte_add(data as usize);
+        let word = |lane: usize, index: usize| *rows.add(lane + index * L);
+        let pair = |lane: usize, index: usize| word(lane, index) as u64 | (word(lane, index + 1) as u64) << 32;
+        let mut before = [0u64; L];
+        if wide {
+            let cell = AtomicU64::from_ptr(at.cast());
+            let mut old = cell.load(Relaxed);
+            loop {
+                let mut value = old;
+                ones(exec, |lane| {
+                    before[lane] = value;
+                    value = apply64(op, value, pair(lane, 0), if op.compares() { pair(lane, 2) } else { 0 });
+                });
+                match cell.compare_exchange(old, value, SeqCst, Relaxed) {
+                    Ok(_) => break,
+                    Err(now) => old = now,
+                }
+            }
+        } else {
+            let cell = AtomicU32::from_ptr(at.cast());
+            let mut old = cell.load(Relaxed);
+            loop {
+                let mut value = old;
+                ones(exec, |lane| {
+                    before[lane] = value as u64;
+                    value = apply32(op, value, word(lane, 0), if op.compares() { word(lane, 1) } else { 0 });
+                });
+                match cell.compare_exchange(old, value, SeqCst, Relaxed) {
+                    Ok(_) => break,
+                    Err(now) => old = now,
+                }
+            }
+        }
+        if let Some(dst) = dst {
+            let to = wave.rows.byte_add(dst as usize);
+            ones(exec, |lane| {
+                *to.add(lane) = before[lane] as u32;
+                if wide {
+                    *to.add(lane + L) = (before[lane] >> 32) as u32;
+                }
+            });
+        }
+    }
+}
+
+/// Does an atomic on the lanes in `mask`, lane 0 upward. `at` gives a lane's host address, None where it reads 0 and
+/// writes nothing; `stride` is the distance of its dwords.
+///
+/// # Safety
+/// The registers must have been lowered for this wave; the addresses must be valid for reading and writing, and
+/// multiples of the element's bytes unless `stride` is not 4.
+#[inline(always)]
+pub unsafe fn run_at<const L: usize>(
+    wave: &mut Wave,
+    registers: Registers,
+    mask: u64,
+    stride: usize,
+    at: impl Fn(usize) -> Option<*mut u8>,
+) {
     let Registers { op, wide, data, dst } = registers;
     // SAFETY: lowering checked the rows.
     let (data, dst) = unsafe {
         (wave.rows.byte_add(data as usize), dst.map_or(std::ptr::null_mut(), |dst| wave.rows.byte_add(dst as usize)))
     };
-    let stride = lanes.dword_stride();
-    // SAFETY (both arms): rows as above; the memory was checked. A lane's operands are read before its destination,
-    // which may be the same register, is written.
-    lanes.each(|lane, at| unsafe {
+    // SAFETY (both arms): rows as above; the memory by the caller's promise. A lane's operands are read before its
+    // destination, which may be the same register, is written.
+    ones(mask, |lane| unsafe {
+        let at = at(lane);
         if wide {
             let operand =
                 |index: usize| *data.add(lane + index * L) as u64 | (*data.add(lane + (index + 1) * L) as u64) << 32;
@@ -393,4 +458,13 @@ pub unsafe fn run<const L: usize>(wave: &mut Wave, registers: Registers, lanes: 
             }
         }
     });
+}
+
+/// Does an atomic on resolved lanes.
+///
+/// # Safety
+/// The registers must have been lowered for this wave, and the lanes resolved whole and for writing in this instruction.
+pub unsafe fn run<const L: usize>(wave: &mut Wave, registers: Registers, lanes: &Lanes<L>) {
+    // SAFETY: the caller's promise.
+    unsafe { run_at::<L>(wave, registers, lanes.mask(), lanes.stride(), |lane| lanes.at(lane)) };
 }

@@ -10,7 +10,9 @@ use super::super::inst::{Handler, Inst, Src};
 use super::super::lower::{Lowering, Unsupported, Width};
 use super::super::wave::Wave;
 use super::atomic::{self, Registers, flag};
-use super::lanes::{Kind, Lanes, Layout, Pattern, load_pattern, ones, pattern32, store_pattern, widen};
+use super::lanes::{
+    Kind, Lanes, Layout, Pattern, load_lanes, load_pattern, ones, pattern32, store_lanes, store_pattern, widen,
+};
 use super::names::{self, Vmem};
 use super::port::{Denied, fault};
 use super::resource::Resource;
@@ -288,6 +290,30 @@ unsafe fn store<const L: usize>(wave: &mut Wave, inst: &Inst) {
 }
 leveled!(pick_store, store);
 
+/// Host address of a scratch-like buffer when every active lane's element is in range and in one piece, as
+/// [`scratch::all_at`].
+unsafe fn scratch_all<const L: usize>(
+    wave: &mut Wave,
+    resource: &Resource,
+    kind: Kind,
+    write: bool,
+    place: impl Fn(usize) -> (u32, u32),
+) -> Option<*mut u8> {
+    if !resource.is_scratch(L) || !resource.by_offset() {
+        return None;
+    }
+    let mut inside = true;
+    ones(wave.exec, |lane| {
+        let (index, offset) = place(lane);
+        // With an index the lane's number is not the whole of it.
+        inside &= index == lane as u32 && resource.holds(index, offset, kind.bytes());
+    });
+    if !inside {
+        return None;
+    }
+    scratch::all_at::<L>(wave, resource.base, kind, write, false, |lane| place(lane).1)
+}
+
 /// The pieces that are checked on their own: the element, or its dwords.
 fn pieces(kind: Kind) -> (Kind, u32) {
     if kind.bytes() > 4 { (Kind::B32, kind.dwords()) } else { (kind, 1) }
@@ -295,10 +321,18 @@ fn pieces(kind: Kind) -> (Kind, u32) {
 
 #[inline(never)]
 unsafe fn load_each<const L: usize>(wave: &mut Wave, inst: &Inst, resource: &Resource) {
-    let (piece, count) = pieces(Kind::from_number(inst.aux));
+    let kind = Kind::from_number(inst.aux);
+    let (piece, count) = pieces(kind);
     let mut resolved = [const { None }; 4];
-    // SAFETY: lowered for this wave; resolved in this instruction.
+    // SAFETY: lowered for this wave; checked in this instruction. A lane's place is read before its destination is
+    // written.
     unsafe {
+        let place = place::<L>(wave, inst, resource);
+        if let Some(host) = scratch_all::<L>(wave, resource, kind, false, &place) {
+            let rows = wave.rows.byte_add(inst.dst as usize);
+            load_lanes::<L>(kind, wave.exec, rows, 4 * L, |lane| scratch::place::<L>(host, lane, place(lane).1));
+            return;
+        }
         for (index, slot) in resolved.iter_mut().enumerate().take(count as usize) {
             match resolve::<L>(wave, inst, resource, 4 * index as u32, piece.bytes(), false, false) {
                 Ok(lanes) => *slot = Some(lanes),
@@ -314,10 +348,17 @@ unsafe fn load_each<const L: usize>(wave: &mut Wave, inst: &Inst, resource: &Res
 
 #[inline(never)]
 unsafe fn store_each<const L: usize>(wave: &mut Wave, inst: &Inst, resource: &Resource) {
-    let (piece, count) = pieces(Kind::from_number(inst.aux));
+    let kind = Kind::from_number(inst.aux);
+    let (piece, count) = pieces(kind);
     let mut resolved = [const { None }; 4];
-    // SAFETY: lowered for this wave; resolved in this instruction.
+    // SAFETY: lowered for this wave; checked in this instruction.
     unsafe {
+        let place = place::<L>(wave, inst, resource);
+        if let Some(host) = scratch_all::<L>(wave, resource, kind, true, &place) {
+            let rows = wave.rows.byte_add(inst.src[1].value() as usize);
+            store_lanes::<L>(kind, wave.exec, rows, 4 * L, |lane| scratch::place::<L>(host, lane, place(lane).1));
+            return;
+        }
         for (index, slot) in resolved.iter_mut().enumerate().take(count as usize) {
             match resolve::<L>(wave, inst, resource, 4 * index as u32, piece.bytes(), true, false) {
                 Ok(lanes) => *slot = Some(lanes),

@@ -11,7 +11,7 @@ use super::super::lower::{Lowering, Unsupported};
 use super::super::wave::{Wave, scalar};
 use super::atomic::{self, Registers, flag};
 use super::lanes::{Kind, Lanes, Layout, Pattern, load_pattern, ones, pattern32, pattern64};
-use super::lanes::{load_same, load_step, store_lanes, store_pattern, store_step, widen};
+use super::lanes::{load_lanes, load_same, load_step, one_window, store_lanes, store_pattern, store_step, widen};
 use super::names::{self, Vmem};
 use super::port::{Denied, fault};
 use super::{blank, by_lanes, fence, leveled, scratch};
@@ -149,6 +149,8 @@ unsafe fn load<const L: usize, const FLAT: bool, const SADDR: bool>(wave: &mut W
                 Pattern::Step(_) => load_step::<L>(kind, wave.exec, rows, host),
                 _ => load_same::<L>(kind, &wave.exec_row, rows, 4, host),
             }
+        } else if FLAT && let Some((offset, host)) = in_scratch::<L>(wave, inst, kind, &pattern, false) {
+            scratch::load_rows::<L>(kind, wave.exec, wave.rows.byte_add(inst.dst as usize), host, offset);
         } else if !load_pattern::<L>(wave, kind, inst.dst, &pattern) {
             load_each::<L, FLAT, SADDR>(wave, inst);
         }
@@ -172,6 +174,9 @@ unsafe fn store<const L: usize, const FLAT: bool, const SADDR: bool>(wave: &mut 
                 Pattern::Step(_) => store_step::<L>(kind, wave.exec, rows, host),
                 _ => store_lanes::<L>(kind, 1 << (63 - wave.exec.leading_zeros()), rows, 4, |_| host),
             }
+        } else if FLAT && let Some((offset, host)) = in_scratch::<L>(wave, inst, kind, &pattern, true) {
+            let rows = wave.rows.byte_add(inst.src[1].value() as usize);
+            scratch::store_rows::<L>(kind, wave.exec, rows, host, offset);
         } else if !store_pattern::<L>(wave, kind, inst.src[1].value(), &pattern) {
             store_each::<L, FLAT, SADDR>(wave, inst);
         }
@@ -197,6 +202,31 @@ fn in_lds(wave: &Wave, kind: Kind, pattern: &Pattern<u64>) -> Option<*mut u8> {
         return None;
     }
     Some(wave.port.lds.wrapping_add(offset as usize).wrapping_sub(before as usize))
+}
+
+/// Offset and host address of lane 0's first dword when all lanes have the same private address.
+#[inline(always)]
+fn in_scratch<const L: usize>(
+    wave: &mut Wave,
+    inst: &Inst,
+    kind: Kind,
+    pattern: &Pattern<u64>,
+    write: bool,
+) -> Option<(u32, *mut u8)> {
+    let Pattern::Same(va) = *pattern else { return None };
+    if (va >> 32) as u32 != wave.port.private_aperture {
+        return None;
+    }
+    let base = scratch::base(wave, inst.dst2);
+    let host = scratch::rows_in_bounds::<L>(wave, base, va as u32, kind, write)?;
+    Some((va as u32, host))
+}
+
+/// Are all active lanes' addresses private?
+fn all_private<const L: usize>(wave: &Wave, address: impl Fn(usize) -> u64) -> bool {
+    let mut other = 0;
+    ones(wave.exec, |lane| other |= (address(lane) >> 32) as u32 ^ wave.port.private_aperture);
+    other == 0
 }
 
 /// Active lanes by the aperture their addresses lie in.
@@ -250,11 +280,26 @@ impl<const L: usize> Parts<L> {
 #[inline(never)]
 unsafe fn load_each<const L: usize, const FLAT: bool, const SADDR: bool>(wave: &mut Wave, inst: &Inst) {
     let kind = Kind::from_number(inst.aux);
-    // SAFETY: lowered for this wave; resolved in this instruction.
+    // SAFETY: lowered for this wave; resolved in this instruction. A lane's address is read before its destination is
+    // written, and lanes do not read each other's.
     unsafe {
+        let rows = wave.rows.byte_add(inst.dst as usize);
+        let address = address::<L, SADDR>(wave, inst);
+        let window = one_window::<L>(&mut wave.port, wave.exec, &wave.exec_row, kind.bytes(), false, &address);
+        if let Some(window) = window {
+            load_lanes::<L>(kind, wave.exec, rows, 4, |lane| window.host_of(address(lane)));
+            return;
+        }
+        if FLAT && all_private::<L>(wave, &address) {
+            let base = scratch::base(wave, inst.dst2);
+            if let Some(host) = scratch::all_at::<L>(wave, base, kind, false, true, |lane| address(lane) as u32) {
+                let at = |lane| scratch::place::<L>(host, lane, address(lane) as u32);
+                load_lanes::<L>(kind, wave.exec, rows, 4 * L, |lane| at(lane));
+                return;
+            }
+        }
         match Parts::<L>::resolve::<FLAT, SADDR>(wave, inst, kind.bytes(), false, false) {
             Ok(parts) => {
-                let rows = wave.rows.byte_add(inst.dst as usize);
                 for lanes in parts.iter() {
                     lanes.load(&mut wave.port, kind, rows);
                 }
@@ -269,9 +314,23 @@ unsafe fn store_each<const L: usize, const FLAT: bool, const SADDR: bool>(wave: 
     let kind = Kind::from_number(inst.aux);
     // SAFETY: lowered for this wave; resolved in this instruction.
     unsafe {
+        let rows = wave.rows.byte_add(inst.src[1].value() as usize);
+        let address = address::<L, SADDR>(wave, inst);
+        let window = one_window::<L>(&mut wave.port, wave.exec, &wave.exec_row, kind.bytes(), true, &address);
+        if let Some(window) = window {
+            store_lanes::<L>(kind, wave.exec, rows, 4, |lane| window.host_of(address(lane)));
+            return;
+        }
+        if FLAT && all_private::<L>(wave, &address) {
+            let base = scratch::base(wave, inst.dst2);
+            if let Some(host) = scratch::all_at::<L>(wave, base, kind, true, true, |lane| address(lane) as u32) {
+                let at = |lane| scratch::place::<L>(host, lane, address(lane) as u32);
+                store_lanes::<L>(kind, wave.exec, rows, 4 * L, at);
+                return;
+            }
+        }
         match Parts::<L>::resolve::<FLAT, SADDR>(wave, inst, kind.bytes(), true, false) {
             Ok(parts) => {
-                let rows = wave.rows.byte_add(inst.src[1].value() as usize);
                 for lanes in parts.iter() {
                     lanes.store(&mut wave.port, kind, rows);
                 }
@@ -288,8 +347,24 @@ unsafe fn atomic<const L: usize, const FLAT: bool, const SADDR: bool>(wave: &mut
     wave.port.begin();
     let registers = Registers::of(inst, inst.src[1].value());
     let bytes = if registers.wide { 8 } else { 4 };
-    // SAFETY: lowered for this wave; resolved in this instruction.
+    // SAFETY: lowered for this wave; checked or resolved in this instruction.
     unsafe {
+        if let Pattern::Same(va) = pattern::<L, SADDR>(wave, inst, bytes)
+            && va % bytes as u64 == 0
+            && let Some(host) = wave.port.host(va, bytes as u64, true)
+        {
+            atomic::run_same::<L>(wave, registers, host);
+            return;
+        }
+        let address = address::<L, SADDR>(wave, inst);
+        let mut low = 0;
+        ones(wave.exec, |lane| low |= address(lane));
+        if low % bytes as u64 == 0
+            && let Some(window) = one_window::<L>(&mut wave.port, wave.exec, &wave.exec_row, bytes, true, &address)
+        {
+            atomic::run_at::<L>(wave, registers, wave.exec, 4, |lane| Some(window.host_of(address(lane))));
+            return;
+        }
         match Parts::<L>::resolve::<FLAT, SADDR>(wave, inst, bytes, true, true) {
             Ok(parts) => {
                 for lanes in parts.iter() {

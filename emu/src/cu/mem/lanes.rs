@@ -407,6 +407,25 @@ unsafe fn load_one(kind: Kind, value: &mut [u32; 4], stride: usize, at: *const u
     unsafe { load_lanes::<1>(kind, 1, value.as_mut_ptr(), stride, |_| at) };
 }
 
+/// The window that holds every active lane's `bytes` bytes and grants the access, when there is one.
+#[inline(always)]
+pub fn one_window<const L: usize>(
+    port: &mut MemoryPort,
+    exec: u64,
+    mask: &Row,
+    bytes: u32,
+    write: bool,
+    address: impl Fn(usize) -> u64,
+) -> Option<Window> {
+    let window = port.window(address(exec.trailing_zeros() as usize))?;
+    let limit = window.len.checked_sub(bytes as u64)?;
+    let mut outside = 0;
+    for lane in 0..L {
+        outside |= (address(lane).wrapping_sub(window.start) > limit) as u32 & mask.0[lane];
+    }
+    (outside == 0 && (window.write || !write)).then_some(window)
+}
+
 /// Where bytes of a lane lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
@@ -596,9 +615,9 @@ impl<const L: usize> Lanes<L> {
         }
     }
 
-    /// Distance of a lane's dwords.
+    /// Distance of a lane's dwords in host memory.
     #[inline(always)]
-    fn stride(&self) -> usize {
+    pub fn stride(&self) -> usize {
         match self.layout {
             Layout::Linear | Layout::Lds => 4,
             Layout::Scratch { .. } => 4 * L,
@@ -664,24 +683,21 @@ impl<const L: usize> Lanes<L> {
         });
     }
 
-    /// Calls `each` with number, host address and dword distance of each lane, lane 0 upward; the address is None where
-    /// the lane reads 0 and writes nothing. For elements that were resolved `whole`, which are never split over
-    /// mappings.
-    pub fn each(&self, mut each: impl FnMut(usize, Option<*mut u8>)) {
-        ones(self.direct | self.zero, |lane| {
-            // SAFETY: tested.
-            each(lane, if self.direct >> lane & 1 != 0 { Some(unsafe { self.host(lane) }) } else { None });
-        });
+    /// Lanes of elements that were resolved `whole`, which are never split over mappings.
+    pub fn mask(&self) -> u64 {
+        self.direct | self.zero
+    }
+
+    /// Host address of a lane, None where it reads 0 and writes nothing.
+    #[inline(always)]
+    pub fn at(&self, lane: usize) -> Option<*mut u8> {
+        // SAFETY: the lane is in `direct`.
+        if self.direct >> lane & 1 != 0 { Some(unsafe { self.host(lane) }) } else { None }
     }
 
     /// Lanes that read 0 and write nothing.
     pub fn outside(&self) -> u64 {
         self.zero
-    }
-
-    /// Distance of a lane's dwords in host memory.
-    pub fn dword_stride(&self) -> usize {
-        self.stride()
     }
 }
 

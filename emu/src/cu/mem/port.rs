@@ -44,6 +44,12 @@ impl Window {
     /// Holds no address.
     pub const EMPTY: Window = Window { start: 0, len: 0, host: std::ptr::null_mut(), write: false };
 
+    /// Host address of an address that was found to lie inside.
+    #[inline(always)]
+    pub fn host_of(&self, va: u64) -> *mut u8 {
+        self.host.wrapping_add(va.wrapping_sub(self.start) as usize)
+    }
+
     /// Host address of `va`, when `bytes` from there on lie inside.
     #[inline(always)]
     pub fn at(&self, va: u64, bytes: u64) -> Option<*mut u8> {

@@ -109,13 +109,62 @@ pub fn rows_at<const L: usize>(wave: &mut Wave, base: u64, offset: u32, kind: Ki
     wave.port.host(va, length, write)
 }
 
-/// Does a dword row of all lanes (and the `kind`'s other rows) lie in the wave's scratch?
+/// [`rows_at`], when that is in the wave's scratch.
 #[inline(always)]
-fn bounded<const L: usize>(wave: &Wave, base: u64, offset: u32, kind: Kind) -> bool {
+pub fn rows_in_bounds<const L: usize>(
+    wave: &mut Wave,
+    base: u64,
+    offset: u32,
+    kind: Kind,
+    write: bool,
+) -> Option<*mut u8> {
     let va = base.wrapping_add((offset / 4) as u64 * 4 * L as u64);
     let length = kind.dwords() as u64 * 4 * L as u64;
     let from_start = va.wrapping_sub(wave.port.scratch_base);
-    from_start < wave.port.scratch_size && length <= wave.port.scratch_size - from_start
+    if from_start >= wave.port.scratch_size || length > wave.port.scratch_size - from_start {
+        return None;
+    }
+    rows_at::<L>(wave, base, offset, kind, write)
+}
+
+/// Host address of the scratch at `base` when every active lane's element lies in one piece of it, in one mapping.
+/// `in_bounds`: of the wave's own scratch.
+#[inline(always)]
+pub fn all_at<const L: usize>(
+    wave: &mut Wave,
+    base: u64,
+    kind: Kind,
+    write: bool,
+    in_bounds: bool,
+    offset: impl Fn(usize) -> u32,
+) -> Option<*mut u8> {
+    // Elements of dwords are aligned to them, smaller ones do not cross one.
+    let bytes = kind.bytes();
+    let (unaligned, crossing) = if bytes >= 4 { (3, 0) } else { (0, bytes - 1) };
+    let mut highest = 0;
+    let mut wrong = 0;
+    for lane in 0..L {
+        let offset = offset(lane) & wave.exec_row.0[lane];
+        highest = highest.max(offset);
+        wrong |= offset & unaligned | (offset % 4 + crossing) & 4;
+    }
+    let length = ((highest / 4) as u64 + kind.dwords() as u64) * 4 * L as u64;
+    if wrong != 0 {
+        return None;
+    }
+    if in_bounds {
+        let from_start = base.wrapping_sub(wave.port.scratch_base);
+        if from_start >= wave.port.scratch_size || length > wave.port.scratch_size - from_start {
+            return None;
+        }
+    }
+    wave.port.host(base, length, write)
+}
+
+/// Where a lane's element lies in what [`all_at`] found.
+#[inline(always)]
+pub fn place<const L: usize>(host: *mut u8, lane: usize, offset: u32) -> *mut u8 {
+    host.wrapping_add((offset / 4) as usize * 4 * L + lane * 4 + (offset % 4) as usize)
 }
 
 /// Loads all active lanes from one offset. `host` is lane 0's first dword.
@@ -167,8 +216,7 @@ unsafe fn load<const L: usize>(wave: &mut Wave, inst: &Inst) {
     // SAFETY: lowered for this wave; checked in this instruction.
     unsafe {
         if let Some(offset) = uniform::<L>(wave, inst)
-            && bounded::<L>(wave, base, offset, kind)
-            && let Some(host) = rows_at::<L>(wave, base, offset, kind, false)
+            && let Some(host) = rows_in_bounds::<L>(wave, base, offset, kind, false)
         {
             load_rows::<L>(kind, wave.exec, wave.rows.byte_add(inst.dst as usize), host, offset);
         } else {
@@ -189,8 +237,7 @@ unsafe fn store<const L: usize>(wave: &mut Wave, inst: &Inst) {
     // SAFETY: lowered for this wave; checked in this instruction.
     unsafe {
         if let Some(offset) = uniform::<L>(wave, inst)
-            && bounded::<L>(wave, base, offset, kind)
-            && let Some(host) = rows_at::<L>(wave, base, offset, kind, true)
+            && let Some(host) = rows_in_bounds::<L>(wave, base, offset, kind, true)
         {
             store_rows::<L>(kind, wave.exec, wave.rows.byte_add(inst.src[1].value() as usize), host, offset);
         } else {
@@ -200,37 +247,44 @@ unsafe fn store<const L: usize>(wave: &mut Wave, inst: &Inst) {
 }
 leveled!(pick_store, store);
 
-/// Checks each lane's access.
-unsafe fn resolve<const L: usize>(wave: &mut Wave, inst: &Inst, kind: Kind, write: bool) -> Result<Lanes<L>, Denied> {
+/// Each lane's offset.
+#[inline(always)]
+unsafe fn offset<const L: usize>(wave: &Wave, inst: &Inst) -> impl Fn(usize) -> u32 + use<L> {
     let common = common(wave, inst);
-    let base = base(wave, inst.dst2);
     // SAFETY: lowering checked the row, when there is one.
     let row = unsafe { wave.rows.byte_add(inst.src[0].value() as usize) };
     let with_row = inst.flags & VADDR != 0;
-    let address = |lane: usize| {
+    move |lane| {
         // SAFETY: as above; lanes are below L.
         let offset = if with_row { unsafe { *row.add(lane) } } else { 0 };
-        offset.wrapping_add(common) as u64
-    };
-    Lanes::resolve(
-        &mut wave.port,
-        Layout::Scratch { base, bounded: true },
-        wave.exec,
-        0,
-        kind.bytes(),
-        write,
-        false,
-        address,
-    )
+        offset.wrapping_add(common)
+    }
+}
+
+/// Checks each lane's access.
+unsafe fn resolve<const L: usize>(wave: &mut Wave, inst: &Inst, kind: Kind, write: bool) -> Result<Lanes<L>, Denied> {
+    let base = base(wave, inst.dst2);
+    // SAFETY: lowered for this wave.
+    let offset = unsafe { offset::<L>(wave, inst) };
+    let address = |lane| offset(lane) as u64;
+    let layout = Layout::Scratch { base, bounded: true };
+    Lanes::resolve(&mut wave.port, layout, wave.exec, 0, kind.bytes(), write, false, address)
 }
 
 #[inline(never)]
 unsafe fn load_each<const L: usize>(wave: &mut Wave, inst: &Inst) {
     let kind = Kind::from_number(inst.aux);
-    // SAFETY: lowered for this wave; resolved in this instruction.
+    // SAFETY: lowered for this wave; checked in this instruction. A lane's offset is read before its destination is
+    // written.
     unsafe {
+        let offset = offset::<L>(wave, inst);
+        let rows = wave.rows.byte_add(inst.dst as usize);
+        if let Some(host) = all_at::<L>(wave, base(wave, inst.dst2), kind, false, true, &offset) {
+            load_lanes::<L>(kind, wave.exec, rows, 4 * L, |lane| place::<L>(host, lane, offset(lane)));
+            return;
+        }
         match resolve::<L>(wave, inst, kind, false) {
-            Ok(lanes) => lanes.load(&mut wave.port, kind, wave.rows.byte_add(inst.dst as usize)),
+            Ok(lanes) => lanes.load(&mut wave.port, kind, rows),
             Err(denied) => fault(wave, inst, Access::Read, denied),
         }
     }
@@ -239,10 +293,16 @@ unsafe fn load_each<const L: usize>(wave: &mut Wave, inst: &Inst) {
 #[inline(never)]
 unsafe fn store_each<const L: usize>(wave: &mut Wave, inst: &Inst) {
     let kind = Kind::from_number(inst.aux);
-    // SAFETY: lowered for this wave; resolved in this instruction.
+    // SAFETY: lowered for this wave; checked in this instruction.
     unsafe {
+        let offset = offset::<L>(wave, inst);
+        let rows = wave.rows.byte_add(inst.src[1].value() as usize);
+        if let Some(host) = all_at::<L>(wave, base(wave, inst.dst2), kind, true, true, &offset) {
+            store_lanes::<L>(kind, wave.exec, rows, 4 * L, |lane| place::<L>(host, lane, offset(lane)));
+            return;
+        }
         match resolve::<L>(wave, inst, kind, true) {
-            Ok(lanes) => lanes.store(&mut wave.port, kind, wave.rows.byte_add(inst.src[1].value() as usize)),
+            Ok(lanes) => lanes.store(&mut wave.port, kind, rows),
             Err(denied) => fault(wave, inst, Access::Write, denied),
         }
     }
