@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod container;
 mod descriptor;
 mod dynamic;
 mod error;
