@@ -160,10 +160,6 @@ pub mod int {
             if a.is_finite() { float32::frexp(a).1 as i16 } else { 0 }
         }
         PackB32F16 = v_pack_b32_f16 [_cx](a: F16, b: F16) -> u32 { halves(a.0 as u32, b.0 as u32) }
-        CvtPkBf16F32 = v_cvt_pk_bf16_f32 [_cx](a: f32, b: f32) -> u32 { halves(bf16_from_f32(a), bf16_from_f32(b)) }
-        CvtPkF16F32 = v_cvt_pk_f16_f32 [_cx](a: f32, b: f32) -> u32 {
-            halves(F16::from_f32(a).0 as u32, F16::from_f32(b).0 as u32)
-        }
     }
 }
 
@@ -188,7 +184,5 @@ pub mod float {
         CvtF16U16 = v_cvt_f16_u16 [_cx](a: u16) -> F16 { F16::from_f32(a as i32 as f32) } .soft(soft::f16_from_u16)
         CvtF16I16 = v_cvt_f16_i16 [_cx](a: i16) -> F16 { F16::from_f32(a as i32 as f32) } .soft(soft::f16_from_i16)
         CvtOffF32I4 = v_cvt_off_f32_i4 [_cx](a: u32) -> f32 { ((a << 28) as i32 >> 28) as f32 * 0.0625 }
-        CvtF32Bf16 = v_cvt_f32_bf16 [_cx](a: u16) -> f32 { f32::from_bits((a as u32) << 16) }
-            => nan { f32::from_bits((a as u32) << 16 | 0x40_0000) }
     }
 }

@@ -46,9 +46,10 @@ macro_rules! lane {
 
 /// Operations whose result's bits are all the lane function's: integers, moves, comparisons, minima.
 ///
-/// `Type = mnemonics [context] (sources) -> result { one lane } .entry_methods()`
+/// `Type = mnemonics [context] (sources) -> result { one lane } .entry_methods()`; a number after `result =` adds MODE bits
+/// that the operation depends on beyond the denormal modes of its operands.
 macro_rules! ops {
-    ($($op:ident = $($name:ident)* [$cx:ident] ($($arg:ident: $type:ty),*) -> $result:ty $body:block
+    ($($op:ident = $($name:ident)* [$cx:ident] ($($arg:ident: $type:ty),*) -> $result:ty $(= $mode:literal)? $body:block
        $(. $method:ident $(::<$other:ty>)? ($($value:expr),*))*)*) => {
         $(
             #[derive(Clone, Copy)]
@@ -58,7 +59,7 @@ macro_rules! ops {
             impl Op for $op {
                 sources!($($type),*);
                 type D = $result;
-                const MODE: u32 = mode::<Self>() & 0xf0;
+                const MODE: u32 = mode::<Self>() & 0xf0 $(| $mode)?;
 
                 lane!(lane, $cx, (), $result, $body, $($arg),*);
             }

@@ -7,6 +7,7 @@
 use super::dpp::Lanes;
 use super::f16::F16;
 use super::lane::{AUX_HIGH, AUX_KEEP, CHUNK, Kind, half_placement, second, store};
+use super::packed::choose;
 use super::soft;
 use super::table::Soft;
 use crate::cu::inst::{Handler, Inst, Src};
@@ -42,6 +43,8 @@ pub struct General {
     pub soft: Option<Soft>,
     /// The instruction writes EXEC.
     pub writes_exec: bool,
+    /// A mixed-precision operation, which chooses halves and signs of its sources itself.
+    pub mixed: bool,
 }
 
 /// First intermediate row of the prepared sources; those before serve as broadcast rows.
@@ -256,6 +259,13 @@ fn each_number(kind: Kind, low: &mut [u32], high: &mut [u32], change: impl Fn(f6
                     *high = (value.to_bits() >> 32) as u32;
                 }
             }
+            Kind::PF16 => {
+                for shift in [0, 16] {
+                    if let Some(value) = change(F16((*low >> shift) as u16).to_f64()) {
+                        *low = *low & !(0xffff << shift) | (F16::from_f64(value).0 as u32) << shift;
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -413,11 +423,19 @@ unsafe fn run_soft<const L: usize>(
                     *bits |= (*row.add(L) as u64) << 32;
                 }
             }
-            if kind.is_16() {
+            if kind.is_16() && !general.mixed {
                 *bits = *bits >> ((inner.aux >> index & AUX_HIGH) * 16) & 0xffff;
             }
         }
-        let round = mode & 0xf | if vcc >> lane & 1 != 0 { soft::VCC } else { 0 };
+        let round = mode & 0xf | if vcc >> lane & 1 != 0 { soft::VCC } else { 0 } | (inner.imm as u32) << soft::IMM;
+        if general.dst == Kind::PF16 {
+            let half = |high: u32| {
+                let chosen = |index: u32| choose(inner.imm, bits[index as usize] as u32, index, high) as u64;
+                soft(round, chosen(0), chosen(1), chosen(2)) as u32
+            };
+            words[lane] = half(0) | half(1) << 16;
+            continue;
+        }
         let value = soft(round, bits[0], bits[1], bits[2]);
         words[lane] = value as u32;
         words[L + lane] = (value >> 32) as u32;

@@ -61,7 +61,4 @@ ops! {
     Med3U16 = v_med3_u16 [_cx](a: u16, b: u16, c: u16) -> u16 { a.max(b).min(c).max(a.min(b)) } .keeps()
     Med3I16 = v_med3_i16 [_cx](a: i16, b: i16, c: i16) -> i16 { a.max(b).min(c).max(a.min(b)) } .keeps()
     CndmaskB16 = v_cndmask_b16 [_cx](a: u16, b: u16, select: bool) -> u16 { if select { b } else { a } }
-    Bitop3B16 = v_bitop3_b16 [cx](a: u16, b: u16, c: u16) -> u16 {
-        super::int32::bitop3(cx.imm as u32, a as u32, b as u32, c as u32) as u16
-    }
 }

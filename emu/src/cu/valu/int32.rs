@@ -19,7 +19,7 @@ fn i24(value: u32) -> i32 {
 
 /// Sum of the absolute differences of the bytes whose mask bit is set.
 #[inline(always)]
-fn sad_bytes(a: u32, b: u32) -> u32 {
+pub fn sad_bytes(a: u32, b: u32) -> u32 {
     let mut sum = 0;
     for shift in [0, 8, 16, 24] {
         sum += ((a >> shift) & 0xff).abs_diff((b >> shift) & 0xff);
@@ -227,16 +227,6 @@ ops! {
     CndmaskB32 = v_cndmask_b32 v_dual_cndmask_b32 [_cx](a: u32, b: u32, select: bool) -> u32 {
         if select { b } else { a }
     }
-    Bitop3B32 = v_bitop3_b32 [cx](a: u32, b: u32, c: u32) -> u32 { bitop3(cx.imm as u32, a, b, c) }
-    AshrPkI8I32 = v_ashr_pk_i8_i32 [_cx](a: i32, b: i32, c: u32) -> u32 {
-        let (low, high) = (a >> (c & 31), b >> (c & 31));
-        (low.clamp(-128, 127) as u8 as u32) | (high.clamp(-128, 127) as u8 as u32) << 8
-    }
-    AshrPkU8I32 = v_ashr_pk_u8_i32 [_cx](a: i32, b: i32, c: u32) -> u32 {
-        let (low, high) = (a >> (c & 31), b >> (c & 31));
-        low.clamp(0, 255) as u32 | (high.clamp(0, 255) as u32) << 8
-    }
-    PrngB32 = v_prng_b32 [_cx](a: u32) -> u32 { a << 1 ^ if a >> 31 != 0 { 197 } else { 0 } }
 }
 
 /// Sum, and whether it carries out.
@@ -276,17 +266,4 @@ pub fn masked_sad(a: u32, b: u32, c: u32) -> u32 {
         sum = sum.wrapping_add(if b == 0 { 0 } else { a.abs_diff(b) });
     }
     sum
-}
-
-/// Any function of three bits: bit `4a + 2b + c` of the table is its value.
-#[inline(always)]
-pub fn bitop3(table: u32, a: u32, b: u32, c: u32) -> u32 {
-    let mut result = 0;
-    for case in 0..8 {
-        let a = if case & 4 != 0 { a } else { !a };
-        let b = if case & 2 != 0 { b } else { !b };
-        let c = if case & 1 != 0 { c } else { !c };
-        result |= a & b & c & ((table >> case) & 1).wrapping_neg();
-    }
-    result
 }

@@ -1,6 +1,7 @@
 //! 64-bit integers and bits.
 
 use super::define::{lane, ops, sources};
+use super::int32::{masked_sad, sad_bytes};
 use super::op::{Cx, Op, mode};
 use super::table::Entry;
 
@@ -13,6 +14,10 @@ ops! {
     AddNcU64 = v_add_nc_u64 [_cx](a: u64, b: u64) -> u64 { a.wrapping_add(b) }
     SubNcU64 = v_sub_nc_u64 [_cx](a: u64, b: u64) -> u64 { a.wrapping_sub(b) }
     MulU64 = v_mul_u64 [_cx](a: u64, b: u64) -> u64 { a.wrapping_mul(b) }
+    QsadPkU16U8 = v_qsad_pk_u16_u8 [_cx](a: u64, b: u32, c: u64) -> u64 {
+        quad_sad(a, b, c, |a, b, c| sad_bytes(a, b).wrapping_add(c))
+    }
+    MqsadPkU16U8 = v_mqsad_pk_u16_u8 [_cx](a: u64, b: u32, c: u64) -> u64 { quad_sad(a, b, c, masked_sad) }
     MadU64U32 = v_mad_u64_u32 v_mad_co_u64_u32 [_cx](a: u32, b: u32, c: u64) -> (u64, bool) {
         (a as u64).wrapping_mul(b as u64).overflowing_add(c)
     } .clamp::<MadClampU64U32>()
@@ -26,6 +31,17 @@ ops! {
     MadClampI64I32 = [_cx](a: i32, b: i32, c: i64) -> (i64, bool) {
         ((a as i64).wrapping_mul(b as i64).saturating_add(c), mad_signed(a, b, c).1)
     }
+}
+
+/// Four sums of absolute differences, of overlapping windows of four bytes.
+#[inline(always)]
+fn quad_sad(window: u64, reference: u32, sums: u64, sad: impl Fn(u32, u32, u32) -> u32) -> u64 {
+    let mut result = 0;
+    for part in 0..4 {
+        let sum = sad((window >> (8 * part)) as u32, reference, (sums >> (16 * part)) as u32 & 0xffff);
+        result |= (sum as u64 & 0xffff) << (16 * part);
+    }
+    result
 }
 
 /// Product and sum, and whether the sum of 65 bits has its top bit set.

@@ -4,18 +4,18 @@ use super::dpp::Lanes;
 use super::general::{self, General};
 use super::lane::{AUX_HIGH, AUX_KEEP, FLAG_EXEC, Kind};
 use super::table::{self, Entry};
-use super::{cross, pair};
+use super::{cross, packed, pair};
 use crate::cu::inst::Inst;
-use crate::cu::lower::{Lowering, Unsupported};
+use crate::cu::lower::{Lowering, Unsupported, Width};
 use crate::cu::wave::scalar;
-use crate::isa::{Decoded, Family, Format, Operand, Special};
+use crate::isa::{Decoded, Family, Format, Mods, Operand, Special};
 
 /// Finds the handler of a vector instruction and resolves its operands.
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
     if decoded.format == Format::Vopd {
         return pair::lower_dual(decoded, lowering);
     }
-    if let Some(result) = cross::lower(decoded, lowering) {
+    if let Some(result) = cross::lower(decoded, lowering).or_else(|| pair::lower_packed(decoded, lowering)) {
         return result;
     }
     let entry = table::find(decoded.mnemonic).ok_or(Unsupported::Operation)?;
@@ -36,31 +36,47 @@ pub fn scalar_dst(operand: Operand, lowering: &Lowering) -> Result<u32, Unsuppor
     }
 }
 
-/// An operation without peculiarities.
+/// Source kinds of a mixed-precision operation: `op_sel_hi` makes a source an f16.
+fn mixed_kinds(op_sel_hi: u8) -> [Kind; 3] {
+    std::array::from_fn(|index| if op_sel_hi >> index & 1 != 0 { Kind::F16 } else { Kind::F32 })
+}
+
+/// An operation of the tables.
 pub fn regular(entry: &Entry, decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
     let mods = &decoded.mods;
-    let (level, lanes) = (lowering.level, lowering.lanes);
-    let float = entry.dst.is_float();
-    let pick = match entry.clamp {
+    let (level, lanes, family) = (lowering.level, lowering.lanes, lowering.target.family());
+    let packed = decoded.format == Format::Vop3p;
+    let mix = packed && decoded.mnemonic.contains("_mix");
+    let kinds = if mix { mixed_kinds(mods.op_sel_hi) } else { entry.src };
+    let float = entry.dst.is_float() || entry.dst == Kind::PF16;
+    let core = match entry.clamp {
         Some(clamp) if mods.clamp => clamp,
         _ => entry.pick,
-    };
+    }(level);
     // Conversions to integers saturate anyway, and comparisons have nothing to clamp.
     if mods.clamp && !float && entry.clamp.is_none() && entry.dst != Kind::None && !entry.src[0].is_float() {
         return Err(Unsupported::Operand("clamp is not implemented for this integer operation"));
     }
-    let signs_only = mods.omod == 0 && !(mods.clamp && float) && mods.dpp.is_none() && mods.sdwa.is_none();
-    let signs = mods.abs | mods.neg;
-    let core = pick(level);
     let mut inst = Inst::new(core, decoded);
+    // VOP3P has negation in its operations; elsewhere the general path does it.
+    let (abs, neg) = if packed { (0, 0) } else { (mods.abs, mods.neg) };
+    inst.imm = match decoded.format {
+        Format::Vop3p => packed::immediate(mods, mods.op_sel_hi),
+        // v_pk_fmac_f16 and dot products of other formats have no selectors.
+        _ => packed::immediate(&Mods::default(), 7),
+    };
     for index in 0..3 {
-        let kind = entry.src[index];
-        if kind == Kind::None {
+        if entry.src[index] == Kind::None {
             continue;
         }
         let operand = decoded.src[index];
-        inst.src[index] = lowering.src(operand, kind.width())?;
-        if kind.is_16() {
+        let width = match (kinds[index], operand) {
+            // An integer constant fills both halves.
+            (Kind::PF16, Operand::Int(_)) => Width::B32,
+            (kind, _) => kind.width(),
+        };
+        inst.src[index] = lowering.src(operand, width)?;
+        if entry.src[index].is_16() {
             let high = matches!(operand, Operand::Vgpr { hi: true, .. }) || mods.op_sel >> index & 1 != 0;
             inst.aux |= (high as u16 * AUX_HIGH) << index;
         }
@@ -73,40 +89,42 @@ pub fn regular(entry: &Entry, decoded: &Decoded, lowering: &mut Lowering) -> Res
             inst.dst2 = scalar_dst(decoded.dst2, lowering)?;
         }
         if entry.dst.is_16() {
-            let high = matches!(decoded.dst, Operand::Vgpr { hi: true, .. }) || mods.op_sel & 8 != 0;
-            if high {
-                inst.aux |= AUX_HIGH << 3;
-            }
-            if entry.keeps || lowering.target.family() != Family::Gfx9 {
+            let high = matches!(decoded.dst, Operand::Vgpr { hi: true, .. })
+                || !packed && mods.op_sel & 8 != 0
+                || mix && decoded.mnemonic.contains("mixhi");
+            inst.aux |= (high as u16 * AUX_HIGH) << 3;
+            if entry.keeps || family != Family::Gfx9 {
                 inst.aux |= AUX_KEEP;
             }
         }
     }
     let cmpx = decoded.mnemonic.starts_with("v_cmpx");
-    let gfx12 = lowering.target.family() == Family::Gfx12;
-    if cmpx && lowering.target.family() == Family::Gfx9 {
+    if cmpx && family == Family::Gfx9 {
         inst.flags |= FLAG_EXEC;
     }
     let dpp = mods.dpp.map(|dpp| Lanes::new(dpp, lowering.target, lanes)).transpose()?;
-    if signs != 0 || !signs_only {
+    let finishes = mods.omod != 0 || mods.clamp && float;
+    let other = finishes || dpp.is_some() || mods.sdwa.is_some();
+    if abs | neg != 0 || other {
         inst.run = Some(match entry.signs {
-            Some(signs) if signs_only => {
-                inst.flags |= mods.abs << 2 | mods.neg << 5;
+            Some(signs) if !other => {
+                inst.flags |= abs << 2 | neg << 5;
                 signs(level)
             }
             _ => general::pick(level, lanes),
         });
     }
-    let governed = entry.src.iter().any(|kind| kind.mode() != 0) || entry.dst.mode() != 0;
+    let governed = kinds.iter().any(|kind| kind.mode() != 0) || entry.dst.mode() != 0;
     if let Some(extra) = &mut inst.extra
-        && (governed || signs != 0 || !signs_only)
+        && (governed || abs | neg != 0 || other)
     {
+        let gfx12 = family == Family::Gfx12;
         extra.data = Some(Box::new(General {
             core,
-            src: entry.src,
+            src: kinds,
             dst: entry.dst,
-            abs: mods.abs,
-            neg: mods.neg,
+            abs,
+            neg,
             omod: mods.omod,
             clamp: mods.clamp && float,
             clamp_nan: if gfx12 { 0 } else { 0x100 },
@@ -115,6 +133,7 @@ pub fn regular(entry: &Entry, decoded: &Decoded, lowering: &mut Lowering) -> Res
             sdwa: mods.sdwa,
             soft: entry.soft,
             writes_exec: cmpx || inst.dst == scalar::EXEC as u32 && entry.dst == Kind::None,
+            mixed: mix,
         }));
     }
     Ok(inst)

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod convert;
 pub mod cross;
 mod define;
+pub mod dot;
 pub mod dpp;
 pub mod f16;
 pub mod float16;
@@ -29,3 +30,6 @@ pub mod soft;
 pub mod table;
 
 pub use lower::lower;
+
+#[cfg(test)]
+mod tests;

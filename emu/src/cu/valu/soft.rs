@@ -119,9 +119,9 @@ fn pack(format: Format, round: u32, negative: bool, exponent: i32, mantissa: u12
     };
     kept += up as u64;
     // `kept` counts units of 2^lowest; its leading one, if it has that place, adds one to the exponent field.
-    let field = (lowest - format.least()) as u64;
-    let result = (field << format.fraction) + kept;
-    if result >= format.infinity() {
+    let field = (lowest - format.least()) as u128;
+    let result = (field << format.fraction) + kept as u128;
+    if result >= format.infinity() as u128 {
         let infinite = match round {
             NEAREST => true,
             UP => !negative,
@@ -130,7 +130,7 @@ fn pack(format: Format, round: u32, negative: bool, exponent: i32, mantissa: u12
         };
         return sign | if infinite { format.infinity() } else { format.infinity() - 1 };
     }
-    sign | result
+    sign | result as u64
 }
 
 /// The first NaN of `values`, quieted, or the default one.
@@ -271,6 +271,8 @@ pub fn from_int(to: Format, round: u32, value: i64) -> u64 {
 const SIGN32: u64 = 1 << 31;
 const SIGN16: u64 = 1 << 15;
 
+/// Place in a soft operation's `round` argument of the 12 modifier bits of VOP3P.
+pub const IMM: u32 = 16;
 /// Bit of a soft operation's `round` argument: the VCC bit of the lane.
 pub const VCC: u32 = 1 << 8;
 

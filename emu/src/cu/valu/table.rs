@@ -2,7 +2,7 @@
 
 use super::lane::{Dest, Kind, Source};
 use super::op::{Op, pick};
-use super::{compare, convert, float16, float32, float64, int16, int32, int64, math, packed};
+use super::{compare, convert, dot, float16, float32, float64, int16, int32, int64, math, packed};
 use crate::cu::inst::Handler;
 use crate::cu::level::HostLevel;
 use std::collections::HashMap;
@@ -93,14 +93,22 @@ const TABLES: &[&[Entry]] = &[
     convert::float::TABLE,
     compare::TABLE,
     packed::TABLE,
+    dot::int::TABLE,
+    dot::mixed::TABLE,
+    dot::half::TABLE,
+    dot::brain::TABLE,
+    dot::brain::bits::TABLE,
 ];
+
+/// All operations.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
+    TABLES.iter().flat_map(|table| table.iter())
+}
 
 /// The operation of this name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     static INDEX: OnceLock<HashMap<&'static str, &'static Entry>> = OnceLock::new();
-    let index = INDEX.get_or_init(|| {
-        let entries = TABLES.iter().flat_map(|table| table.iter());
-        entries.flat_map(|entry| entry.names.iter().map(move |name| (*name, entry))).collect()
-    });
+    let index =
+        INDEX.get_or_init(|| entries().flat_map(|entry| entry.names.iter().map(move |name| (*name, entry))).collect());
     index.get(name).copied()
 }
