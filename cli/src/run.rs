@@ -58,6 +58,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         blocks: [args.blocks_x, args.blocks_y, args.blocks_z],
         timeout: args.timeout,
         options: GpuOptions { stack_size: args.stack_size, faults: Some(faults), ..GpuOptions::default() },
+        ends_process: true,
         output: Box::new(Unbuffered),
     };
     let mut shown = Duration::ZERO;

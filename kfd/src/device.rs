@@ -6,6 +6,7 @@ use crate::system::MmapArgs;
 use crate::topology::{MemBank, Node};
 use crate::types::{GfxTarget, GpuId};
 use crate::uapi::{self, sysfs};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A render node whose VM was acquired. The kernel takes one open of it in the life of a process, so it stays open as
@@ -27,7 +28,12 @@ pub struct Device {
     apertures: uapi::ProcessDeviceApertures,
     /// Host address of the process' doorbells, once a queue needed them.
     doorbells: Mutex<Option<usize>>,
+    /// What is left of the last range that small reservations are cut from.
+    arena: Mutex<Range<usize>>,
 }
+
+/// Bytes reserved at a time for buffers that are much smaller.
+const ARENA: usize = 64 << 20;
 
 impl Device {
     /// Acquires a GPU: opens its render node, ACQUIRE_VM, GET_PROCESS_APERTURES_NEW. `nodes` is
@@ -52,6 +58,7 @@ impl Device {
             render_fd,
             apertures,
             doorbells: Mutex::default(),
+            arena: Mutex::default(),
         }))
     }
 
@@ -90,6 +97,38 @@ impl Device {
         Ok(self.mem_banks()?.iter().any(|bank| bank.heap_type == Some(sysfs::MEM_HEAP_TYPE_FB_PUBLIC)))
     }
 
+    /// Reserves `len` bytes of addresses, whole pages, that stay inaccessible until something is mapped over them. They are
+    /// the caller's to unmap.
+    pub(crate) fn reserve(&self, purpose: &'static str, len: usize) -> Result<usize> {
+        let map = |purpose, len| {
+            let args = MmapArgs {
+                addr: 0,
+                len,
+                prot: libc::PROT_NONE,
+                flags: libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                fd: -1,
+                offset: 0,
+            };
+            // SAFETY: no MAP_FIXED, so the kernel chooses a free range.
+            unsafe { self.kfd.system().mmap(purpose, args) }.map_err(|errno| Error::Mmap {
+                purpose,
+                len: len as u64,
+                errno,
+            })
+        };
+        if len > ARENA / 4 {
+            return map(purpose, len);
+        }
+        let mut arena = self.arena.lock().unwrap_or_else(PoisonError::into_inner);
+        if arena.len() < len {
+            let base = map("address range for buffers", ARENA)?;
+            *arena = base..base + ARENA;
+        }
+        let base = arena.start;
+        arena.start += len;
+        Ok(base)
+    }
+
     pub(crate) fn render_fd(&self) -> i32 {
         self.render_fd
     }
@@ -123,6 +162,14 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
+        if self.kfd.is_leaving() {
+            return;
+        }
+        let rest = self.arena.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if !rest.is_empty() {
+            // SAFETY: the part of the range that no buffer was given.
+            unsafe { self.kfd.system().munmap(rest.start, rest.len()) };
+        }
         if let Some(address) = *self.doorbells.get_mut().unwrap_or_else(PoisonError::into_inner) {
             // SAFETY: mapped by `doorbells`; a queue that stores to it keeps the device alive, so none is left.
             unsafe { self.kfd.system().munmap(address, uapi::DOORBELL_SLICE_SIZE as usize) };

@@ -8,6 +8,7 @@ use crate::event::EventPage;
 use crate::system::System;
 use crate::types::{GpuId, PAGE_SIZE};
 use crate::uapi::{self, Ioctl};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use trace::Tracer;
 
@@ -26,6 +27,7 @@ pub struct Kfd {
     version: (u32, u32),
     pub(crate) render_nodes: Mutex<Vec<RenderNode>>,
     pub(crate) event_page: Mutex<Option<EventPage>>,
+    leaving: AtomicBool,
 }
 
 impl Kfd {
@@ -49,6 +51,7 @@ impl Kfd {
             version: (0, 0),
             render_nodes: Mutex::default(),
             event_page: Mutex::default(),
+            leaving: AtomicBool::new(false),
         };
         let mut args = uapi::GetVersionArgs::default();
         kfd.call(&mut args)?;
@@ -67,6 +70,16 @@ impl Kfd {
     /// Interface version: major, minor.
     pub fn version(&self) -> (u32, u32) {
         self.version
+    }
+
+    /// The process is about to end: buffers, events and descriptors dropped from now on are left to the kernel, which
+    /// takes all of them back at once when the process is gone. Queues are still destroyed.
+    pub fn leave(&self) {
+        self.leaving.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
     }
 
     pub(crate) fn fd(&self) -> i32 {
@@ -120,6 +133,9 @@ impl Kfd {
 
 impl Drop for Kfd {
     fn drop(&mut self) {
+        if self.is_leaving() {
+            return;
+        }
         let nodes = self.render_nodes.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         for node in nodes.drain(..) {
             self.system.close(node.fd);

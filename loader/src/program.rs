@@ -28,6 +28,8 @@ pub struct Program {
     pub timeout: Option<Duration>,
     /// How to open the device's queue.
     pub options: GpuOptions,
+    /// The process ends with the program: what it holds of the device is left to the kernel.
+    pub ends_process: bool,
     /// Where its output goes.
     pub output: Box<dyn Output>,
 }
@@ -119,6 +121,9 @@ pub fn run(
     program.options.kernarg_bytes = u64::from(largest);
     program.options.shared_bytes = area_at + region.map_or(0, |region| region.size());
     let mut gpu = Gpu::open(device, program.options)?;
+    if program.ends_process {
+        device.kfd().leave();
+    }
     let image = Image::load(device, code, &HashMap::new(), 64)?;
 
     let (shared, offset) = gpu.shared();

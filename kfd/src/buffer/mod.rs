@@ -143,20 +143,7 @@ impl Buffer {
             .checked_add(2 * PAGE_SIZE + align - PAGE_SIZE)
             .and_then(|len| usize::try_from(len).ok())
             .ok_or(Error::Size { what: purpose, size, rule: "buffer and guard pages fit the address space" })?;
-        let args = MmapArgs {
-            addr: 0,
-            len,
-            prot: libc::PROT_NONE,
-            flags: libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            fd: -1,
-            offset: 0,
-        };
-        // SAFETY: no MAP_FIXED, so the kernel chooses a free range.
-        let base = unsafe { device.kfd().system().mmap(purpose, args) }.map_err(|errno| Error::Mmap {
-            purpose,
-            len: len as u64,
-            errno,
-        })?;
+        let base = device.reserve(purpose, len)?;
         let va = (base as u64 + PAGE_SIZE).next_multiple_of(align);
         let buffer = Buffer {
             device: device.clone(),
@@ -395,6 +382,9 @@ pub(crate) fn map_to(device: &Device, handle: u64) -> Result<u32> {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let kfd = self.device.kfd();
+        if kfd.is_leaving() {
+            return;
+        }
         if let (true, Some(handle)) = (self.mapped, self.handle) {
             let gpus = [self.device.gpu_id().0];
             let mut args = uapi::UnmapMemoryFromGpuArgs {

@@ -13,7 +13,7 @@ fn a_life_in_order() {
     let life = steps(&collector, LIFE);
     // One page in front and one behind go with the buffer.
     let expected = [
-        "mmap things",
+        "mmap address range for buffers",
         "ALLOC_MEMORY_OF_GPU",
         "mmap things",
         "MAP_MEMORY_TO_GPU",
@@ -35,7 +35,7 @@ fn device_memory_stays_a_reservation() {
       do: allocate it host-visible, or copy through a buffer that is
     ");
     drop(buffer);
-    assert_eq!(steps(&collector, &["mmap"]), ["mmap scratch"]);
+    assert_eq!(steps(&collector, &["mmap"]), ["mmap address range for buffers"]);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn addresses_outside_the_gpus_reach() {
     });
     let (device, collector) = script.device();
     assert!(matches!(Buffer::new(&device, Kind::Vram, 4096, "x"), Err(Error::OutsideGpuVm { .. })));
-    assert_eq!(steps(&collector, LIFE), ["mmap x", "munmap 12288"]);
+    assert_eq!(steps(&collector, LIFE), ["mmap address range for buffers", "munmap 12288"]);
 }
 
 #[test]

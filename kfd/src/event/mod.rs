@@ -215,6 +215,9 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
+        if self.kfd.is_leaving() {
+            return;
+        }
         // A failure is in the trace; there is nobody to tell.
         let _ = self.kfd.ioctl(&mut uapi::DestroyEventArgs { event_id: self.id.0, pad: 0 });
     }

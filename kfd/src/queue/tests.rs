@@ -25,11 +25,9 @@ fn a_life_in_order() {
     insta::assert_snapshot!(steps(&collector, &["open", "mmap", "munmap", "close"]).join("\n"), @"
     open /dev/kfd
     open /dev/dri/renderD128
-    mmap ring
+    mmap address range for buffers
     mmap ring
     mmap amd_queue_t
-    mmap amd_queue_t
-    mmap end-of-pipe buffer
     mmap context save area
     mmap context save area
     mmap doorbells
@@ -37,6 +35,7 @@ fn a_life_in_order() {
     munmap 12288
     munmap 12288
     munmap 48246784
+    munmap 67010560
     munmap 8192
     close     fd 101
     close     fd 100
@@ -307,4 +306,13 @@ fn a_doorbell_that_cannot_be_mapped_destroys_the_queue() {
       do: a forked child has to open /dev/kfd itself
     ");
     assert_eq!(steps(&collector, &["DESTROY"]), ["DESTROY_QUEUE"]);
+}
+
+#[test]
+fn a_process_that_leaves_destroys_its_queue_only() {
+    let (device, collector) = Script::machine().device();
+    let queue = Queue::create(&device, &QueueConfig::default()).unwrap();
+    device.kfd().leave();
+    drop((queue, device));
+    assert_eq!(steps(&collector, &["DESTROY", "UNMAP", "munmap", "FREE", "close"]), ["DESTROY_QUEUE"]);
 }
