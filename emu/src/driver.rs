@@ -101,7 +101,14 @@ impl EmulatedDriver {
     /// # Safety
     /// As [`kfd::Driver::mmap`].
     unsafe fn map_file(&self, addr: usize, fd: i32, request: mmap::Request) -> Result<usize, Errno> {
-        let file = self.kernel.files.get(fd).ok_or(Errno::EBADF)?;
+        let Some(file) = self.kernel.files.get(fd) else {
+            // A file of the host.
+            // SAFETY: the caller's promise.
+            let at = unsafe {
+                libc::mmap(addr as *mut _, request.len, request.prot, request.flags, fd, request.offset as i64)
+            };
+            return if at == libc::MAP_FAILED { Err(Errno::last()) } else { Ok(at as usize) };
+        };
         let mapped = mmap::check(&self.kernel, &file, request)?;
         let prot = if mapped.visible { request.prot } else { libc::PROT_NONE };
         // SAFETY: the caller's promise.
@@ -126,16 +133,20 @@ impl kfd::Driver for EmulatedDriver {
     }
 
     fn close(&self, fd: i32) -> Result<(), Errno> {
-        self.kernel.files.remove(fd).ok_or(Errno::EBADF)?;
-        // SAFETY: the descriptor was made by `open` and is in nobody else's care.
-        unsafe {
-            libc::close(fd);
+        self.kernel.files.remove(fd);
+        // SAFETY: the caller gives the descriptor up.
+        if unsafe { libc::close(fd) } != 0 {
+            return Err(Errno::last());
         }
         Ok(())
     }
 
     fn ioctl(&self, fd: i32, request: u32, arg: &mut [u8]) -> Result<i32, Errno> {
-        let file = self.kernel.files.get(fd).ok_or(Errno::EBADF)?;
+        let Some(file) = self.kernel.files.get(fd) else {
+            // SAFETY: F_GETFD takes any number and changes nothing.
+            let open = unsafe { libc::fcntl(fd, libc::F_GETFD) >= 0 };
+            return Err(if open { Errno::ENOTTY } else { Errno::EBADF });
+        };
         match &*file {
             File::Kfd { process } => call::ioctl(&self.kernel, process, request, arg)?,
             File::Render { .. } => {

@@ -6,6 +6,7 @@ use super::device::Device;
 use super::doorbell::SLICE_BYTES;
 use super::file::File;
 use super::memory::Kind;
+use super::rule::{self, RuleText, rules, texts};
 use kfd::Errno;
 use kfd::uapi::{ALLOC_MEM_FLAGS_PUBLIC, MmapOffset, MmapType};
 use std::sync::Arc;
@@ -31,24 +32,69 @@ pub struct Mapped {
     pub visible: bool,
 }
 
-/// Checks a mapping of an open file.
-///
-/// | node | rule | errno |
-/// |---|---|---|
-/// | any | length not 0, offset in whole pages | EINVAL |
-/// | `/dev/kfd` | the caller has a process object | EINVAL |
-/// | | doorbells, reserved memory, MMIO: the GPU id in the offset exists | ENODEV |
-/// | | doorbells: exactly 8192 bytes | EINVAL |
-/// | | events: at most 32768 bytes, and there is a page | EINVAL |
-/// | | MMIO: exactly 4096 bytes | EINVAL |
-/// | | reserved memory: an APU's | EINVAL |
-/// | render node | a buffer starts at the offset and is at least as long | EINVAL |
-/// | | ACQUIRE_VM of the buffer's GPU was called with this open file | EACCES |
-/// | | the mapping is shared, or has no access right at all | EINVAL |
-pub fn check(kernel: &Arc<Kernel>, file: &Arc<File>, request: Request) -> Result<Mapped, Errno> {
-    if request.len == 0 || request.offset % PAGE != 0 {
-        return Err(Errno::EINVAL);
+/// What is looked at on `/dev/kfd`.
+pub struct KfdFacts {
+    request: Request,
+    at: MmapOffset,
+    process: bool,
+    known_gpu: bool,
+    /// There is a page of event slots.
+    signal_page: bool,
+}
+
+/// What is looked at on a render node.
+pub struct RenderFacts {
+    request: Request,
+    /// Bytes of the buffer that starts at the offset.
+    buffer: Option<u64>,
+    /// ACQUIRE_VM was called for the buffer's GPU with this open file.
+    same_file: bool,
+}
+
+rules! {
+    /// mmap of any node.
+    ANY for r: Request {
+        EINVAL "length is not 0": r.len => r.len != 0;
+        EINVAL "offset is a multiple of 4096": r.offset => r.offset % PAGE == 0;
     }
+
+    /// mmap of `/dev/kfd`.
+    KFD for f: KfdFacts {
+        EINVAL "the calling process has opened /dev/kfd": f.process => f.process;
+        ENODEV "bits 46 to 61 of offset are a GPU of the process, but for events": f.at.gpu_id =>
+            f.known_gpu || f.at.kind == MmapType::Events;
+        EINVAL "length is 8192 for doorbells (type 3)": f.request.len =>
+            f.at.kind != MmapType::Doorbell || f.request.len as u64 == SLICE_BYTES;
+        EINVAL "length is at most 32768 for events (type 2)": f.request.len =>
+            f.at.kind != MmapType::Events || f.request.len <= 32768;
+        EINVAL "a signal event was created before events (type 2) are mapped": f.request.len =>
+            f.at.kind != MmapType::Events || f.signal_page;
+        EINVAL "length is 4096 for MMIO (type 0)": f.request.len =>
+            f.at.kind != MmapType::Mmio || f.request.len as u64 == PAGE;
+        EINVAL "reserved memory (type 1) is an APU's": f.at.gpu_id => f.at.kind != MmapType::ReservedMem;
+    }
+
+    /// mmap of a render node.
+    RENDER for f: RenderFacts {
+        EINVAL "a buffer of the node starts at offset": f.request.offset => f.buffer.is_some();
+        EINVAL "length is at most the buffer's": f.request.len => f.buffer.is_some_and(|bytes| f.request.len as u64 <= bytes);
+        EACCES "ACQUIRE_VM of the buffer's GPU was called with this open file": f.request.offset => f.same_file;
+        EINVAL "the mapping is shared, or without any access": f.request.flags =>
+            f.request.flags & libc::MAP_TYPE != libc::MAP_PRIVATE || f.request.prot == libc::PROT_NONE;
+    }
+}
+
+/// The tables of this module.
+pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
+    vec![
+        ("mmap of /dev/kfd", [texts(ANY), texts(KFD)].concat()),
+        ("mmap of a render node", [texts(ANY), texts(RENDER)].concat()),
+    ]
+}
+
+/// Checks a mapping of an open file.
+pub fn check(kernel: &Arc<Kernel>, file: &Arc<File>, request: Request) -> Result<Mapped, Errno> {
+    rule::check(kernel, "mmap", ANY, &request)?;
     match &**file {
         File::Kfd { .. } => kfd(kernel, request).map(|pages| Mapped { pages, visible: true }),
         File::Render { device, .. } => render(kernel, file, device, request),
@@ -60,24 +106,26 @@ pub fn check(kernel: &Arc<Kernel>, file: &Arc<File>, request: Request) -> Result
 }
 
 fn kfd(kernel: &Arc<Kernel>, request: Request) -> Result<Arc<Pages>, Errno> {
-    let process = kernel.existing_process().ok_or(Errno::EINVAL)?;
+    let process = kernel.existing_process();
     let at = MmapOffset::decode(request.offset);
-    let len = request.len as u64;
+    let facts = KfdFacts {
+        request,
+        at,
+        process: process.is_some(),
+        known_gpu: process.as_ref().is_some_and(|process| process.lock().index(at.gpu_id.into()).is_ok()),
+        signal_page: process.as_ref().is_some_and(|process| process.events.has_page()),
+    };
+    rule::check(kernel, "mmap of /dev/kfd", KFD, &facts)?;
+    let process = process.ok_or(Errno::EINVAL)?;
     if at.kind == MmapType::Events {
-        return process.events.map_page(len);
+        return process.events.map_page(request.len as u64);
     }
+    let call = super::call::Call { kernel, process: &process };
     let mut inner = process.lock();
-    let data = inner.device(u32::from(at.gpu_id)).map_err(|_| Errno::ENODEV)?;
+    let data = inner.device(at.gpu_id.into())?;
     match at.kind {
-        MmapType::Doorbell if len == SLICE_BYTES => {
-            let call = super::call::Call { kernel, process: &process };
-            Ok(data.doorbells(&call)?.pages().clone())
-        }
-        MmapType::Mmio if len == PAGE => match &data.mmio {
-            Some(pages) => Ok(pages.clone()),
-            None => Ok(data.mmio.insert(process.memory.allocate(PAGE)?).clone()),
-        },
-        _ => Err(Errno::EINVAL),
+        MmapType::Doorbell => Ok(data.doorbells(&call)?.pages().clone()),
+        _ => data.mmio_page(&call),
     }
 }
 
@@ -86,19 +134,15 @@ fn render(kernel: &Arc<Kernel>, file: &Arc<File>, device: &Arc<Device>, request:
     let process = kernel.existing_process().ok_or(Errno::EINVAL)?;
     let inner = process.lock();
     let data = &inner.devices[device.index];
-    let bo = data
-        .bos
-        .values()
-        .filter(|bo| matches!(bo.kind, Kind::Vram | Kind::Gtt | Kind::Imported))
-        .find(|bo| bo.mmap_offset == request.offset && request.len as u64 <= bo.size)
-        .ok_or(Errno::EINVAL)?;
-    if !data.vm.as_ref().is_some_and(|vm| Arc::ptr_eq(&vm.file, file)) {
-        return Err(Errno::EACCES);
-    }
-    let access = request.prot & (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) != 0;
-    if request.flags & libc::MAP_TYPE == libc::MAP_PRIVATE && access {
-        return Err(Errno::EINVAL);
-    }
+    let mut mappable = data.bos.values().filter(|bo| matches!(bo.kind, Kind::Vram | Kind::Gtt | Kind::Imported));
+    let bo = mappable.find(|bo| bo.mmap_offset == request.offset);
+    let facts = RenderFacts {
+        request,
+        buffer: bo.map(|bo| bo.size),
+        same_file: data.vm.as_ref().is_some_and(|vm| Arc::ptr_eq(&vm.file, file)),
+    };
+    rule::check(kernel, "mmap of a render node", RENDER, &facts)?;
+    let bo = bo.ok_or(Errno::EINVAL)?;
     // The kernel would move the buffer into the visible part of the VRAM on a touch. Here the touch is seen as the
     // mistake it is.
     let visible = bo.kind != Kind::Vram || bo.flags & ALLOC_MEM_FLAGS_PUBLIC != 0;

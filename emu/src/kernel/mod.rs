@@ -17,6 +17,7 @@ pub mod misc;
 pub mod mmap;
 pub mod process;
 pub mod queue;
+pub mod rule;
 pub mod svm;
 pub mod topology;
 pub mod user;
@@ -142,8 +143,14 @@ impl Kernel {
     /// The end: all queues stop.
     pub fn stop(&self) {
         let processes = std::mem::take(&mut *self.processes.lock().unwrap_or_else(PoisonError::into_inner));
-        for process in processes.values().filter(|process| process.pid == std::process::id()) {
-            process.stop();
+        for (pid, process) in processes {
+            if pid == std::process::id() {
+                process.stop();
+            } else {
+                // What a forked child inherited: the threads of its queues are not in this process, and waiting for them
+                // would never end.
+                std::mem::forget(process);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use crate::kernel::backing::{PAGE, Pages, page_up};
 use crate::kernel::call::Call;
 use crate::kernel::doorbell::{self, Doorbells};
 use crate::kernel::process::DeviceData;
+use crate::kernel::rule::{check, rules};
 use crate::kernel::user;
 use kfd::Errno;
 use kfd::uapi::{
@@ -15,44 +16,84 @@ use kfd::uapi::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// What ALLOC looks at.
+pub struct Facts {
+    args: AllocMemoryOfGpuArgs,
+    /// The range of the address, or of a USERPTR's memory, overlaps a shared virtual memory range.
+    svm_address: bool,
+    svm_memory: bool,
+    known_gpu: bool,
+    large_bar: bool,
+    acquired: bool,
+    kind: Option<Kind>,
+}
+
+impl Facts {
+    fn has(&self, bits: u32) -> bool {
+        self.args.flags & bits != 0
+    }
+}
+
+rules! {
+    /// ALLOC_MEMORY_OF_GPU, in front of the accounting.
+    RULES for f: Facts {
+        EINVAL "size is not 0": f.args.size => f.args.size != 0;
+        EADDRINUSE "va_addr is not in a shared virtual memory range": f.args.va_addr => !f.svm_address;
+        EADDRINUSE "the memory of a USERPTR is not in a shared virtual memory range": f.args.mmap_offset => !f.svm_memory;
+        EINVAL "gpu_id is a GPU of the process": f.args.gpu_id => f.known_gpu;
+        EINVAL "VRAM is PUBLIC only where all of it is visible to the host": f.args.flags =>
+            !(f.has(ALLOC_MEM_FLAGS_VRAM) && f.has(ALLOC_MEM_FLAGS_PUBLIC)) || f.large_bar;
+        ENODEV "ACQUIRE_VM was called for the GPU": f.args.gpu_id => f.acquired;
+        EINVAL "size is 8192 with DOORBELL, whatever other kind wins": f.args.size =>
+            !f.has(ALLOC_MEM_FLAGS_DOORBELL) || f.args.size == doorbell::SLICE_BYTES;
+        EINVAL "size is 4096 with MMIO_REMAP, whatever other kind wins": f.args.size =>
+            !f.has(ALLOC_MEM_FLAGS_MMIO_REMAP) || f.args.size == PAGE;
+        EINVAL "flags name a kind: VRAM, GTT, USERPTR, DOORBELL or MMIO_REMAP": f.args.flags => f.kind.is_some();
+        EINVAL "mmap_offset is not 0 with USERPTR": f.args.mmap_offset =>
+            f.kind != Some(Kind::Userptr) || f.args.mmap_offset != 0;
+        EINVAL "size is at least 2 with AQL_QUEUE_MEM": f.args.size =>
+            !f.has(ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) || f.args.size >= 2;
+    }
+
+    /// FREE_MEMORY_OF_GPU.
+    FREE for f: FreeFacts {
+        EPERM "the buffer is not the signal page": f.handle => !f.signal_page;
+        EINVAL "handle names a GPU of the process": f.handle >> 32 => f.known_gpu;
+        EINVAL "handle names a buffer": f.handle => f.mappings.is_some();
+        EBUSY "the buffer is mapped on no GPU": f.mappings.unwrap_or_default() => f.mappings == Some(0);
+    }
+}
+
+/// What FREE looks at.
+pub struct FreeFacts {
+    handle: u64,
+    signal_page: bool,
+    known_gpu: bool,
+    /// GPUs the buffer is mapped on; none: there is no buffer.
+    mappings: Option<usize>,
+}
+
 /// ALLOC_MEMORY_OF_GPU. Neither alignment nor range of the address is looked at: MAP does that.
 pub fn allocate(call: &Call<'_>, args: &mut AllocMemoryOfGpuArgs) -> Result<(), Errno> {
-    let AllocMemoryOfGpuArgs { va_addr, size, flags, gpu_id, .. } = *args;
+    let AllocMemoryOfGpuArgs { va_addr, size, flags, gpu_id, mmap_offset, .. } = *args;
     let has = |bits: u32| flags & bits != 0;
-    if size == 0 {
-        return Err(Errno::EINVAL);
-    }
     let mut inner = call.process.lock();
-    // VRAM without an address is for a later import elsewhere.
-    let svm_address = !(has(ALLOC_MEM_FLAGS_VRAM) && va_addr == 0);
-    if (svm_address && inner.svm.overlaps(va_addr, size))
-        || (has(ALLOC_MEM_FLAGS_USERPTR) && inner.svm.overlaps(args.mmap_offset, size))
-    {
-        return Err(Errno::EADDRINUSE);
-    }
-    let index = inner.index(gpu_id)?;
+    let index = inner.index(gpu_id).ok();
+    let data = index.map(|index| &inner.devices[index]);
+    let facts = Facts {
+        args: *args,
+        // VRAM without an address is for a later import elsewhere.
+        svm_address: !(has(ALLOC_MEM_FLAGS_VRAM) && va_addr == 0) && inner.svm.overlaps(va_addr, size),
+        svm_memory: has(ALLOC_MEM_FLAGS_USERPTR) && inner.svm.overlaps(mmap_offset, size),
+        known_gpu: data.is_some(),
+        large_bar: data.is_some_and(|data| data.device.profile.large_bar),
+        acquired: data.is_some_and(|data| data.vm.is_some()),
+        kind: kind(flags),
+    };
+    check(call.kernel, "ALLOC_MEMORY_OF_GPU", RULES, &facts)?;
+    let (Some(index), Some(kind)) = (index, facts.kind) else { return Err(Errno::EINVAL) };
     let data = &mut inner.devices[index];
     let device = data.device.clone();
-    if has(ALLOC_MEM_FLAGS_VRAM) && has(ALLOC_MEM_FLAGS_PUBLIC) && !device.profile.large_bar {
-        return Err(Errno::EINVAL);
-    }
-    if data.vm.is_none() {
-        return Err(Errno::ENODEV);
-    }
-    // These two look at their own flag before any precedence of kinds.
-    if has(ALLOC_MEM_FLAGS_DOORBELL) && size != doorbell::SLICE_BYTES {
-        return Err(Errno::EINVAL);
-    }
-    if has(ALLOC_MEM_FLAGS_MMIO_REMAP) && size != PAGE {
-        return Err(Errno::EINVAL);
-    }
-    let kind = kind(flags).ok_or(Errno::EINVAL)?;
-    if kind == Kind::Userptr && args.mmap_offset == 0 {
-        return Err(Errno::EINVAL);
-    }
-    if has(ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) && size < 2 {
-        return Err(Errno::EINVAL);
-    }
     let size = if has(ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) { size / 2 } else { size };
     let bytes = page_up(size).ok_or(Errno::ENOMEM)?;
 
@@ -107,10 +148,7 @@ fn pages(
             Ok(Pages::of_user(start, bytes))
         }
         Kind::Doorbell => Ok(data.doorbells(call)?.pages().clone()),
-        Kind::MmioRemap => match &data.mmio {
-            Some(pages) => Ok(pages.clone()),
-            None => Ok(data.mmio.insert(call.process.memory.allocate(PAGE)?).clone()),
-        },
+        Kind::MmioRemap => data.mmio_page(call),
     }
 }
 
@@ -135,20 +173,29 @@ impl DeviceData {
         }
         self.doorbells.as_mut().ok_or(Errno::ENOMEM)
     }
+
+    /// The page of HDP flush registers, made when first needed. Stores to it do nothing: host writes reach the memory
+    /// at once.
+    pub fn mmio_page(&mut self, call: &Call<'_>) -> Result<Arc<Pages>, Errno> {
+        match &self.mmio {
+            Some(pages) => Ok(pages.clone()),
+            None => Ok(self.mmio.insert(call.process.memory.allocate(PAGE)?).clone()),
+        }
+    }
 }
 
 /// FREE_MEMORY_OF_GPU.
 pub fn free(call: &Call<'_>, args: &mut FreeMemoryOfGpuArgs) -> Result<(), Errno> {
     let mut inner = call.process.lock();
-    if call.process.events.page_handle() == Some(args.handle) {
-        return Err(Errno::EPERM);
-    }
     let handle = Handle(args.handle);
+    let facts = FreeFacts {
+        handle: args.handle,
+        signal_page: call.process.events.page_handle() == Some(args.handle),
+        known_gpu: inner.index(handle.gpu_id()).is_ok(),
+        mappings: inner.bo(handle).map(|bo| bo.mapped.len()),
+    };
+    check(call.kernel, "FREE_MEMORY_OF_GPU", FREE, &facts)?;
     let data = inner.device(handle.gpu_id())?;
-    let bo = data.bos.get(&handle.id()).ok_or(Errno::EINVAL)?;
-    if !bo.mapped.is_empty() {
-        return Err(Errno::EBUSY);
-    }
     let device = data.device.clone();
     if let Some(bo) = data.bos.remove(&handle.id()) {
         call.kernel.discharge(&device, bo.kind, bo.pages.len());

@@ -8,10 +8,21 @@ pub use map::{map, unmap};
 
 use super::backing::Pages;
 use super::process::{Inner, Vm};
+use super::rule::{RuleText, texts};
 use crate::memory::{Rights, Span};
 use kfd::uapi::{ALLOC_MEM_FLAGS_AQL_QUEUE_MEM, ALLOC_MEM_FLAGS_EXECUTABLE, ALLOC_MEM_FLAGS_WRITABLE};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// The tables of this module.
+pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
+    vec![
+        ("ALLOC_MEMORY_OF_GPU", texts(alloc::RULES)),
+        ("FREE_MEMORY_OF_GPU", texts(alloc::FREE)),
+        ("MAP_MEMORY_TO_GPU", [texts(map::LIST), texts(map::BUFFER), texts(map::DEVICE), texts(map::PLACE)].concat()),
+        ("UNMAP_MEMORY_FROM_GPU", [texts(map::LIST), texts(map::UNMAP_BUFFER), texts(map::UNMAP)].concat()),
+    ]
+}
 
 /// A buffer's handle: `gpu_id << 32 | id`. The first of a GPU has id 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,6 +9,7 @@ use super::aperture;
 use super::call::Call;
 use super::file::File;
 use super::process::Vm;
+use super::rule::{RuleText, check, rules, texts};
 use crate::machine;
 use kfd::Errno;
 use kfd::uapi::*;
@@ -22,37 +23,96 @@ pub fn version(call: &Call<'_>, args: &mut GetVersionArgs) -> Result<(), Errno> 
     Ok(())
 }
 
-/// ACQUIRE_VM.
-///
-/// | rule | errno |
-/// |---|---|
-/// | the descriptor is open | EINVAL |
-/// | the GPU exists | EINVAL |
-/// | the GPU was acquired with this same file | done |
-/// | the GPU was not acquired with another | EBUSY |
-/// | the descriptor is a render node's | EINVAL |
-/// | its VM is not a compute VM yet | EINVAL |
+/// What ACQUIRE_VM looks at.
+pub struct AcquireFacts {
+    args: AcquireVmArgs,
+    open: bool,
+    known_gpu: bool,
+    /// Acquired before, with this same file.
+    same_file: bool,
+    /// Acquired before.
+    acquired: bool,
+    /// A render node, and whether its VM is a compute VM already.
+    render: Option<bool>,
+}
+
+rules! {
+    /// ACQUIRE_VM.
+    ACQUIRE_VM for f: AcquireFacts {
+        EINVAL "drm_fd is an open file": f.args.drm_fd => f.open;
+        EINVAL "gpu_id is a GPU of the process": f.args.gpu_id => f.known_gpu;
+        EBUSY "the GPU was not acquired with another open file": f.args.gpu_id => !f.acquired || f.same_file;
+        EINVAL "drm_fd is a render node": f.args.drm_fd => f.same_file || f.render.is_some();
+        EINVAL "the file's VM is not a compute VM yet": f.args.drm_fd => f.same_file || f.render == Some(false);
+    }
+
+    /// SET_MEMORY_POLICY.
+    MEMORY_POLICY for a: SetMemoryPolicyArgs {
+        EINVAL "default_policy is 0 (coherent) or 1": a.default_policy => a.default_policy <= CACHE_POLICY_NONCOHERENT;
+        EINVAL "alternate_policy is 0 (coherent) or 1": a.alternate_policy =>
+            a.alternate_policy <= CACHE_POLICY_NONCOHERENT;
+    }
+
+    /// SET_XNACK_MODE with a value that is not negative, when it would change the mode.
+    XNACK for f: XnackFacts {
+        EBUSY "the process has no queue": f.queues => f.queues == 0;
+        EPERM "all GPUs can retry faults a process (GC 9.4.2, 9.4.3)": f.enable => !f.changes || !f.enable || f.supported;
+    }
+
+    /// RUNTIME_ENABLE with mode bit 0.
+    RUNTIME for f: RuntimeFacts {
+        EBUSY "the runtime is not enabled yet": f.enabled => !f.enabled;
+        EEXIST "the process has no queue": f.queues => f.queues == 0;
+    }
+}
+
+/// What SET_XNACK_MODE looks at.
+pub struct XnackFacts {
+    queues: usize,
+    enable: bool,
+    changes: bool,
+    supported: bool,
+}
+
+/// What RUNTIME_ENABLE looks at.
+pub struct RuntimeFacts {
+    enabled: bool,
+    queues: usize,
+}
+
+/// The tables of this module.
+pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
+    vec![
+        ("ACQUIRE_VM", texts(ACQUIRE_VM)),
+        ("SET_MEMORY_POLICY", texts(MEMORY_POLICY)),
+        ("SET_XNACK_MODE", texts(XNACK)),
+        ("RUNTIME_ENABLE", texts(RUNTIME)),
+    ]
+}
+
+/// ACQUIRE_VM. Doing it again with the same file is no error.
 pub fn acquire_vm(call: &Call<'_>, args: &mut AcquireVmArgs) -> Result<(), Errno> {
-    let fd = i32::try_from(args.drm_fd).map_err(|_| Errno::EINVAL)?;
+    let fd = args.drm_fd as i32;
     let file = call.kernel.files.get(fd);
-    let open = file.is_some() || is_open(fd);
-    if !open {
-        return Err(Errno::EINVAL);
-    }
     let mut inner = call.process.lock();
-    let data = inner.device(args.gpu_id)?;
-    if let Some(vm) = &data.vm {
-        return match file {
-            Some(file) if Arc::ptr_eq(&vm.file, &file) => Ok(()),
-            _ => Err(Errno::EBUSY),
-        };
+    let vm = inner.device(args.gpu_id).ok().and_then(|data| data.vm.as_ref());
+    let facts = AcquireFacts {
+        args: *args,
+        open: file.is_some() || is_open(fd),
+        acquired: vm.is_some(),
+        same_file: vm.zip(file.as_ref()).is_some_and(|(vm, file)| Arc::ptr_eq(&vm.file, file)),
+        known_gpu: inner.index(args.gpu_id).is_ok(),
+        render: match file.as_deref() {
+            Some(File::Render { compute, .. }) => Some(compute.load(Ordering::Acquire)),
+            _ => None,
+        },
+    };
+    check(call.kernel, "ACQUIRE_VM", ACQUIRE_VM, &facts)?;
+    let (Some(file), false) = (file, facts.same_file) else { return Ok(()) };
+    if let File::Render { compute, .. } = &*file {
+        compute.store(true, Ordering::Release);
     }
-    let file = file.ok_or(Errno::EINVAL)?;
-    let File::Render { compute, .. } = &*file else { return Err(Errno::EINVAL) };
-    if compute.swap(true, Ordering::AcqRel) {
-        return Err(Errno::EINVAL);
-    }
-    data.vm = Some(Vm { file, space: Arc::default(), mappings: BTreeMap::new() });
+    inner.device(args.gpu_id)?.vm = Some(Vm { file, space: Arc::default(), mappings: BTreeMap::new() });
     Ok(())
 }
 
@@ -95,11 +155,7 @@ pub fn apertures_new(call: &Call<'_>, args: &mut GetProcessAperturesNewArgs) -> 
 
 /// SET_MEMORY_POLICY, without effect on GFX9 and later.
 pub fn memory_policy(call: &Call<'_>, args: &mut SetMemoryPolicyArgs) -> Result<(), Errno> {
-    for policy in [args.default_policy, args.alternate_policy] {
-        if policy != CACHE_POLICY_COHERENT && policy != CACHE_POLICY_NONCOHERENT {
-            return Err(Errno::EINVAL);
-        }
-    }
+    check(call.kernel, "SET_MEMORY_POLICY", MEMORY_POLICY, args)?;
     call.process.lock().device(args.gpu_id)?.bound().map(|_| ())
 }
 
@@ -169,17 +225,15 @@ pub fn xnack(call: &Call<'_>, args: &mut SetXnackModeArgs) -> Result<(), Errno> 
         args.xnack_enabled = i32::from(inner.xnack);
         return Ok(());
     }
-    if !inner.queues.is_empty() {
-        return Err(Errno::EBUSY);
-    }
     let enable = args.xnack_enabled != 0;
-    if enable == inner.xnack {
-        return Ok(());
-    }
     let supported = |version: u32| matches!(version, 90010 | 90402 | 90403);
-    if enable && !inner.devices.iter().all(|data| supported(data.device.version())) {
-        return Err(Errno::EPERM);
-    }
+    let facts = XnackFacts {
+        queues: inner.queues.len(),
+        enable,
+        changes: enable != inner.xnack,
+        supported: inner.devices.iter().all(|data| supported(data.device.version())),
+    };
+    check(call.kernel, "SET_XNACK_MODE", XNACK, &facts)?;
     inner.xnack = enable;
     Ok(())
 }
@@ -194,12 +248,8 @@ pub fn runtime_enable(call: &Call<'_>, args: &mut RuntimeEnableArgs) -> Result<(
         inner.runtime = None;
         return Ok(());
     }
-    if inner.runtime.is_some() {
-        return Err(Errno::EBUSY);
-    }
-    if !inner.queues.is_empty() {
-        return Err(Errno::EEXIST);
-    }
+    let facts = RuntimeFacts { enabled: inner.runtime.is_some(), queues: inner.queues.len() };
+    check(call.kernel, "RUNTIME_ENABLE", RUNTIME, &facts)?;
     inner.runtime = Some(args.r_debug);
     Ok(())
 }

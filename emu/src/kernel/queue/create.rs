@@ -6,12 +6,15 @@ use crate::kernel::call::Call;
 use crate::kernel::doorbell::{self, Doorbell};
 use crate::kernel::memory::Kind;
 use crate::kernel::process::Inner;
+use crate::kernel::rule::{check, rules};
 use crate::kernel::user::access_ok;
 use kfd::Errno;
 use kfd::uapi::{
     CreateQueueArgs, MAX_QUEUE_PERCENTAGE, MAX_QUEUE_PRIORITY, MIN_QUEUE_RING_SIZE, QUEUE_TYPE_COMPUTE,
-    QUEUE_TYPE_COMPUTE_AQL, QUEUE_TYPE_SDMA, QUEUE_TYPE_SDMA_BY_ENG_ID, QUEUE_TYPE_SDMA_XGMI,
+    QUEUE_TYPE_COMPUTE_AQL, QUEUE_TYPE_SDMA_BY_ENG_ID,
 };
+
+const NAME: &str = "CREATE_QUEUE";
 
 /// Queues of a process on one GPU: 127, 255 on GC 9.4.3 and 9.4.4.
 fn max_per_device(version: u32) -> usize {
@@ -21,61 +24,115 @@ fn max_per_device(version: u32) -> usize {
 /// Bits 0 to 7 of `queue_percentage`; 8 to 15 choose the XCC of a PM4 queue.
 const PERCENTAGE_MASK: u32 = 0xff;
 
-/// The checks CREATE_QUEUE and UPDATE_QUEUE share, in this order:
-///
-/// | rule | errno |
-/// |---|---|
-/// | percentage at most 100 | EINVAL |
-/// | priority at most 15 | EINVAL |
-/// | ring address 0 or in user space | EFAULT |
-/// | ring size 0 or a power of two | EINVAL |
-///
-/// and returns the ring size that is used: 1024 at least.
-pub fn common(percentage: u32, priority: u32, ring: u64, ring_bytes: u32) -> Result<u32, Errno> {
-    if percentage & PERCENTAGE_MASK > MAX_QUEUE_PERCENTAGE || priority > MAX_QUEUE_PRIORITY {
-        return Err(Errno::EINVAL);
+/// What CREATE_QUEUE and UPDATE_QUEUE check of the same arguments.
+pub struct CommonFacts {
+    /// `queue_percentage`.
+    pub percentage: u32,
+    /// `queue_priority`.
+    pub priority: u32,
+    /// `ring_base_address`.
+    pub ring: u64,
+    /// `ring_size`.
+    pub ring_bytes: u32,
+}
+
+/// What CREATE_QUEUE looks at of the device.
+pub struct DeviceFacts {
+    args: CreateQueueArgs,
+    known_gpu: bool,
+    acquired: bool,
+    sdma_engines: u32,
+}
+
+/// What CREATE_QUEUE looks at when the buffers are right.
+pub struct RoomFacts {
+    /// Queues of the process on the GPU, and how many there can be.
+    queues: usize,
+    max_queues: usize,
+    /// A queue id is free.
+    id: Option<u32>,
+    mes: bool,
+    /// GPU that owns the write index' buffer, when it is one.
+    write_index_gpu: Option<u32>,
+    write_index_is_userptr: bool,
+    gpu_id: u32,
+}
+
+rules! {
+    /// CREATE_QUEUE and UPDATE_QUEUE: arguments. A ring size below 1024 is raised to it afterwards.
+    COMMON for f: CommonFacts {
+        EINVAL "queue_percentage, bits 0 to 7, is at most 100": f.percentage & PERCENTAGE_MASK =>
+            f.percentage & PERCENTAGE_MASK <= MAX_QUEUE_PERCENTAGE;
+        EINVAL "queue_priority is at most 15": f.priority => f.priority <= MAX_QUEUE_PRIORITY;
+        EFAULT "ring_base_address is 0 or in user space": f.ring => f.ring == 0 || access_ok(f.ring, 8);
+        EINVAL "ring_size is 0 or a power of two": f.ring_bytes => f.ring_bytes == 0 || f.ring_bytes.is_power_of_two();
     }
-    if ring != 0 && !access_ok(ring, 8) {
-        return Err(Errno::EFAULT);
+
+    /// CREATE_QUEUE: the other arguments. Nothing is dereferenced here.
+    ADDRESSES for a: CreateQueueArgs {
+        EFAULT "read_pointer_address is in user space": a.read_pointer_address => access_ok(a.read_pointer_address, 4);
+        EFAULT "write_pointer_address is in user space": a.write_pointer_address =>
+            access_ok(a.write_pointer_address, 4);
+        EFAULT "eop_buffer_address is 0 or in user space": a.eop_buffer_address => access_ok(a.eop_buffer_address, 4);
+        EFAULT "ctx_save_restore_address is 0 or in user space": a.ctx_save_restore_address =>
+            access_ok(a.ctx_save_restore_address, 4);
+        ENOTSUPP "queue_type is 0 (PM4), 1 (SDMA), 2 (AQL), 3 (SDMA XGMI) or 4 (SDMA by engine)": a.queue_type =>
+            a.queue_type <= QUEUE_TYPE_SDMA_BY_ENG_ID;
     }
-    if ring_bytes != 0 && !ring_bytes.is_power_of_two() {
-        return Err(Errno::EINVAL);
+
+    /// CREATE_QUEUE: the device.
+    DEVICE for f: DeviceFacts {
+        EINVAL "gpu_id is a GPU of the process": f.args.gpu_id => f.known_gpu;
+        ESRCH "ACQUIRE_VM was called for the GPU": f.args.gpu_id => f.acquired;
+        EINVAL "sdma_engine_id is an engine of the GPU, with queue type 4": f.args.sdma_engine_id =>
+            f.args.queue_type != QUEUE_TYPE_SDMA_BY_ENG_ID || f.args.sdma_engine_id < f.sdma_engines;
     }
-    Ok(ring_bytes.max(MIN_QUEUE_RING_SIZE))
+
+    /// CREATE_QUEUE: room for one more, after the buffers.
+    ROOM for f: RoomFacts {
+        ENOSPC "the process has fewer queues on the GPU than it may (127; 255 on GC 9.4.3)": f.queues =>
+            f.queues < f.max_queues;
+        ENOMEM "one of the process' 1024 queue ids is free": f.queues => f.id.is_some();
+        EINVAL "the write index' buffer belongs to the queue's GPU, under MES": f.gpu_id =>
+            !f.mes || f.write_index_gpu.is_none_or(|gpu| gpu == f.gpu_id);
+        EPERM "the write index is not in USERPTR memory, which MES cannot pin": f.gpu_id =>
+            !f.mes || !f.write_index_is_userptr;
+    }
+}
+
+/// Applies [`COMMON`], and returns the ring size that is used: 1024 at least.
+pub fn common(call: &Call<'_>, name: &str, facts: CommonFacts) -> Result<u32, Errno> {
+    check(call.kernel, name, COMMON, &facts)?;
+    Ok(facts.ring_bytes.max(MIN_QUEUE_RING_SIZE))
 }
 
 /// CREATE_QUEUE, its checks in the kernel's order.
 pub fn create(call: &Call<'_>, args: &mut CreateQueueArgs) -> Result<(), Errno> {
-    args.ring_size = common(args.queue_percentage, args.queue_priority, args.ring_base_address, args.ring_size)?;
-    if !access_ok(args.read_pointer_address, 4) || !access_ok(args.write_pointer_address, 4) {
-        return Err(Errno::EFAULT);
-    }
-    for optional in [args.eop_buffer_address, args.ctx_save_restore_address] {
-        if optional != 0 && !access_ok(optional, 4) {
-            return Err(Errno::EFAULT);
-        }
-    }
-    match args.queue_type {
-        QUEUE_TYPE_COMPUTE | QUEUE_TYPE_COMPUTE_AQL => {}
-        QUEUE_TYPE_SDMA | QUEUE_TYPE_SDMA_XGMI | QUEUE_TYPE_SDMA_BY_ENG_ID => {}
-        _ => return Err(Errno::ENOTSUPP),
-    }
+    let facts = CommonFacts {
+        percentage: args.queue_percentage,
+        priority: args.queue_priority,
+        ring: args.ring_base_address,
+        ring_bytes: args.ring_size,
+    };
+    args.ring_size = common(call, NAME, facts)?;
+    check(call.kernel, NAME, ADDRESSES, args)?;
 
     let mut inner = call.process.lock();
-    let index = inner.index(args.gpu_id)?;
-    inner.devices[index].bound()?;
-    let device = inner.devices[index].device.clone();
-    let profile = &device.profile;
-    if args.queue_type == QUEUE_TYPE_SDMA_BY_ENG_ID
-        && args.sdma_engine_id >= profile.sdma_engines + profile.sdma_xgmi_engines
-    {
-        return Err(Errno::EINVAL);
-    }
+    let found = inner.index(args.gpu_id).ok();
+    let profile = found.map(|index| &inner.devices[index].device.profile);
+    let facts = DeviceFacts {
+        args: *args,
+        known_gpu: found.is_some(),
+        acquired: found.is_some_and(|index| inner.devices[index].vm.is_some()),
+        sdma_engines: profile.map_or(0, |profile| profile.sdma_engines + profile.sdma_xgmi_engines),
+    };
+    check(call.kernel, NAME, DEVICE, &facts)?;
+    let index = found.ok_or(Errno::EINVAL)?;
     inner.devices[index].doorbells(call)?;
-    if !matches!(args.queue_type, QUEUE_TYPE_COMPUTE_AQL) {
+    if args.queue_type != QUEUE_TYPE_COMPUTE_AQL {
         return refuse_other_types(call, &inner, index, args);
     }
-    let buffers = inner.queue_buffers(index, args, call.kernel.options.rules)?;
+    let buffers = inner.queue_buffers(call, index, args)?;
     let created = finish(call, &mut inner, index, args, buffers);
     if let Err((_, buffers)) = &created {
         inner.release_queue_buffers(index, buffers);
@@ -86,9 +143,7 @@ pub fn create(call: &Call<'_>, args: &mut CreateQueueArgs) -> Result<(), Errno> 
 /// A PM4 or SDMA queue passes the kernel's checks of its buffers; then this machine has no processor for it, which a
 /// kernel says with ENOMEM when all SDMA queues are taken and with EBUSY when all hardware queues are.
 fn refuse_other_types(call: &Call<'_>, inner: &Inner, index: usize, args: &CreateQueueArgs) -> Result<(), Errno> {
-    inner.queue_buffer(index, args.write_pointer_address, 4096)?;
-    inner.queue_buffer(index, args.read_pointer_address, 4096)?;
-    inner.queue_buffer(index, args.ring_base_address, u64::from(args.ring_size))?;
+    check(call.kernel, NAME, super::buffers::RING, &inner.queue_facts(index, args, call.kernel.options.rules))?;
     let (what, errno) = match args.queue_type {
         QUEUE_TYPE_COMPUTE => ("PM4 compute", Errno::EBUSY),
         _ => ("SDMA", Errno::ENOMEM),
@@ -109,23 +164,22 @@ fn finish(
     buffers: super::Buffers,
 ) -> Result<(), Failed> {
     let device = inner.devices[index].device.clone();
-    let of_device = inner.queues.values().filter(|queue| queue.device == index).count();
-    if of_device >= max_per_device(device.version()) {
-        return Err((Errno::ENOSPC, buffers));
-    }
-    let Some(id) = (0..MAX_PER_PROCESS).find(|id| !inner.queues.contains_key(id)) else {
-        return Err((Errno::ENOMEM, buffers));
-    };
     // MES polls the write index at its physical address, so its page must be one that can be pinned.
     let wptr = inner.devices[index].vm.as_ref().and_then(|vm| vm.mapping(args.write_pointer_address));
-    let wptr_kind = wptr.and_then(|(_, mapping)| Some((mapping.handle, inner.bo(mapping.handle)?.kind)));
-    if device.has_mes() {
-        match wptr_kind {
-            Some((handle, _)) if handle.gpu_id() != device.gpu_id => return Err((Errno::EINVAL, buffers)),
-            Some((_, Kind::Userptr)) => return Err((Errno::EPERM, buffers)),
-            _ => {}
-        }
+    let wptr = wptr.and_then(|(_, mapping)| Some((mapping.handle, inner.bo(mapping.handle)?.kind)));
+    let facts = RoomFacts {
+        queues: inner.queues.values().filter(|queue| queue.device == index).count(),
+        max_queues: max_per_device(device.version()),
+        id: (0..MAX_PER_PROCESS).find(|id| !inner.queues.contains_key(id)),
+        mes: device.has_mes(),
+        write_index_gpu: wptr.map(|(handle, _)| handle.gpu_id()),
+        write_index_is_userptr: wptr.is_some_and(|(_, kind)| kind == Kind::Userptr),
+        gpu_id: args.gpu_id,
+    };
+    if let Err(errno) = check(call.kernel, NAME, ROOM, &facts) {
+        return Err((errno, buffers));
     }
+    let Some(id) = facts.id else { return Err((Errno::ENOMEM, buffers)) };
     if let Err(errno) = device.add_queue() {
         return Err((errno, buffers));
     }

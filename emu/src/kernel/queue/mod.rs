@@ -8,7 +8,29 @@ pub use buffers::Buffers;
 pub use create::create;
 pub use other::{cu_mask, destroy, gws, update, wave_state};
 
+use super::rule::{RuleText, texts};
 use crate::cp::PacketProcessor;
+
+/// The tables of this module.
+pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
+    let create = [
+        texts(create::COMMON),
+        texts(create::ADDRESSES),
+        texts(create::DEVICE),
+        texts(buffers::RING),
+        texts(buffers::SAVE_AREA),
+        texts(create::ROOM),
+    ];
+    vec![
+        ("CREATE_QUEUE", create.concat()),
+        ("CREATE_QUEUE, buffers in Linux 6.1 to 6.11", texts(buffers::LINUX_6_1)),
+        ("UPDATE_QUEUE", [texts(create::COMMON), texts(other::UPDATE)].concat()),
+        ("DESTROY_QUEUE", texts(other::DESTROY)),
+        ("SET_CU_MASK", [texts(other::CU_MASK), texts(other::CU_MASK_BITS)].concat()),
+        ("GET_QUEUE_WAVE_STATE", texts(other::WAVE_STATE)),
+        ("ALLOC_QUEUE_GWS", texts(other::GWS)),
+    ]
+}
 
 /// Queue ids of a process.
 pub const MAX_PER_PROCESS: u32 = 1024;

@@ -1,22 +1,104 @@
 //! UPDATE_QUEUE, DESTROY_QUEUE, SET_CU_MASK, GET_QUEUE_WAVE_STATE, ALLOC_QUEUE_GWS.
 
-use super::create::common;
+use super::create::{CommonFacts, common};
 use crate::cp::Ring;
 use crate::kernel::call::Call;
+use crate::kernel::rule::{check, rules};
 use kfd::Errno;
 use kfd::uapi::{AllocQueueGwsArgs, DestroyQueueArgs, GetQueueWaveStateArgs, SetCuMaskArgs, UpdateQueueArgs};
 
-/// UPDATE_QUEUE. An unknown queue, or a ring that is no mapping of its own, is EFAULT. Ring address 0 or percentage 0
-/// pauses the queue.
+/// What UPDATE_QUEUE looks at besides its arguments.
+pub struct UpdateFacts {
+    args: UpdateQueueArgs,
+    known: bool,
+    /// A ring buffer, or none is looked for.
+    ring: bool,
+}
+
+/// What SET_CU_MASK looks at of the mask.
+pub struct MaskFacts {
+    queue_id: u32,
+    known: bool,
+    /// Compute units come in pairs that must be equal.
+    paired: bool,
+    mask: Vec<u32>,
+}
+
+/// What GET_QUEUE_WAVE_STATE looks at.
+pub struct StateFacts {
+    queue_id: u32,
+    known: bool,
+    active: bool,
+}
+
+/// What ALLOC_QUEUE_GWS looks at.
+pub struct GwsFacts {
+    args: AllocQueueGwsArgs,
+    known: bool,
+    device_has: bool,
+    taken_by_other: bool,
+    owned: bool,
+}
+
+rules! {
+    /// UPDATE_QUEUE, after the arguments.
+    UPDATE for f: UpdateFacts {
+        EFAULT "queue_id is a queue of the process": f.args.queue_id => f.known;
+        EFAULT "a GPU mapping starts at ring_base_address, of exactly ring_size if that is a page or more":
+            f.args.ring_base_address => f.ring;
+    }
+
+    /// DESTROY_QUEUE: whether there is such a queue.
+    DESTROY for f: StateFacts {
+        EINVAL "queue_id is a queue of the process": f.queue_id => f.known;
+    }
+
+    /// SET_CU_MASK: arguments.
+    CU_MASK for a: SetCuMaskArgs {
+        EINVAL "num_cu_mask is a multiple of 32": a.num_cu_mask => a.num_cu_mask % 32 == 0;
+        EINVAL "num_cu_mask is not 0": a.num_cu_mask => a.num_cu_mask != 0;
+    }
+
+    /// SET_CU_MASK: queue and mask.
+    CU_MASK_BITS for f: MaskFacts {
+        EFAULT "queue_id is a queue of the process": f.queue_id => f.known;
+        EINVAL "both compute units of a work-group processor are on or off, on GFX10 and later": f.mask[0] =>
+            !f.paired || f.mask.iter().all(|word| (word ^ word >> 1) & 0x5555_5555 == 0);
+    }
+
+    /// GET_QUEUE_WAVE_STATE.
+    WAVE_STATE for f: StateFacts {
+        EFAULT "queue_id is a queue of the process": f.queue_id => f.known;
+        EINVAL "the queue is paused": f.queue_id => !f.active;
+    }
+
+    /// ALLOC_QUEUE_GWS.
+    GWS for f: GwsFacts {
+        EINVAL "queue_id is a queue of the process": f.args.queue_id => f.known;
+        ENODEV "the GPU has global wave sync": f.args.queue_id => f.device_has;
+        EBUSY "no other queue of the process has it, with num_gws not 0": f.args.num_gws =>
+            f.args.num_gws == 0 || !f.taken_by_other;
+        EINVAL "the queue has it, with num_gws 0": f.args.queue_id => f.args.num_gws != 0 || f.owned;
+    }
+}
+
+/// UPDATE_QUEUE. Ring address 0 or percentage 0 pauses the queue.
 pub fn update(call: &Call<'_>, args: &mut UpdateQueueArgs) -> Result<(), Errno> {
-    let bytes = common(args.queue_percentage, args.queue_priority, args.ring_base_address, args.ring_size)?;
-    let mut inner = call.process.lock();
-    let device = inner.queues.get(&args.queue_id).ok_or(Errno::EFAULT)?.device;
-    let ring = match args.ring_base_address {
-        0 => None,
-        _ if call.kernel.options.rules == crate::kernel::Rules::Linux6_1 => None,
-        va => Some(inner.queue_buffer(device, va, u64::from(bytes)).map_err(|_| Errno::EFAULT)?),
+    const NAME: &str = "UPDATE_QUEUE";
+    let facts = CommonFacts {
+        percentage: args.queue_percentage,
+        priority: args.queue_priority,
+        ring: args.ring_base_address,
+        ring_bytes: args.ring_size,
     };
+    let bytes = common(call, NAME, facts)?;
+    let mut inner = call.process.lock();
+    let found = inner.queues.get(&args.queue_id).map(|queue| queue.device);
+    let looked_for = args.ring_base_address != 0 && call.kernel.options.rules != crate::kernel::Rules::Linux6_1;
+    let ring = found.filter(|_| looked_for).and_then(|device| inner.ring_buffer(device, args.ring_base_address, bytes));
+    let facts = UpdateFacts { args: *args, known: found.is_some(), ring: !looked_for || ring.is_some() };
+    check(call.kernel, NAME, UPDATE, &facts)?;
+    let device = found.ok_or(Errno::EFAULT)?;
     let Some(mut queue) = inner.queues.remove(&args.queue_id) else { return Err(Errno::EFAULT) };
     if let Some(handle) = ring {
         inner.replace_ring(device, &mut queue.buffers, handle);
@@ -33,7 +115,10 @@ pub fn update(call: &Call<'_>, args: &mut UpdateQueueArgs) -> Result<(), Errno> 
 /// DESTROY_QUEUE. Waves that run are dropped.
 pub fn destroy(call: &Call<'_>, args: &mut DestroyQueueArgs) -> Result<(), Errno> {
     let mut inner = call.process.lock();
-    let queue = inner.queues.remove(&args.queue_id).ok_or(Errno::EINVAL)?;
+    let removed = inner.queues.remove(&args.queue_id);
+    let facts = StateFacts { queue_id: args.queue_id, known: removed.is_some(), active: true };
+    check(call.kernel, "DESTROY_QUEUE", DESTROY, &facts)?;
+    let Some(queue) = removed else { return Err(Errno::EINVAL) };
     // Its id is not free before its thread is gone; the thread never takes the process mutex.
     queue.processor.stop();
     inner.release_queue_buffers(queue.device, &queue.buffers);
@@ -50,17 +135,16 @@ const MAX_CU_BITS: u32 = 1024;
 
 /// SET_CU_MASK. On GFX10 and later the two compute units of a work-group processor must be equal.
 pub fn cu_mask(call: &Call<'_>, args: &mut SetCuMaskArgs) -> Result<(), Errno> {
-    if args.num_cu_mask % 32 != 0 || args.num_cu_mask == 0 {
-        return Err(Errno::EINVAL);
-    }
+    const NAME: &str = "SET_CU_MASK";
+    check(call.kernel, NAME, CU_MASK, args)?;
     let words = args.num_cu_mask.min(MAX_CU_BITS) / 32;
     let mask: Vec<u32> = call.kernel.user.get_array(args.cu_mask_ptr, words)?;
     let mut inner = call.process.lock();
-    let device = inner.queues.get(&args.queue_id).ok_or(Errno::EFAULT)?.device;
-    let paired = inner.devices[device].device.version() >= 100_000;
-    if paired && mask.iter().any(|word| (word ^ word >> 1) & 0x5555_5555 != 0) {
-        return Err(Errno::EINVAL);
-    }
+    let device = inner.queues.get(&args.queue_id).map(|queue| &inner.devices[queue.device].device);
+    let paired = device.is_some_and(|device| device.version() >= 100_000);
+    let facts = MaskFacts { queue_id: args.queue_id, known: device.is_some(), paired, mask };
+    check(call.kernel, NAME, CU_MASK_BITS, &facts)?;
+    let mask = facts.mask;
     if let Some(queue) = inner.queues.get_mut(&args.queue_id) {
         queue.cu_mask = mask;
     }
@@ -70,10 +154,11 @@ pub fn cu_mask(call: &Call<'_>, args: &mut SetCuMaskArgs) -> Result<(), Errno> {
 /// GET_QUEUE_WAVE_STATE of a paused queue. A paused queue here has no waves in its save area: it stops between packets.
 pub fn wave_state(call: &Call<'_>, args: &mut GetQueueWaveStateArgs) -> Result<(), Errno> {
     let inner = call.process.lock();
-    let queue = inner.queues.get(&args.queue_id).ok_or(Errno::EFAULT)?;
-    if queue.is_active() && !inner.devices[queue.device].is_evicted() {
-        return Err(Errno::EINVAL);
-    }
+    let queue = inner.queues.get(&args.queue_id);
+    let active = queue.is_some_and(|queue| queue.is_active() && !inner.devices[queue.device].is_evicted());
+    let facts = StateFacts { queue_id: args.queue_id, known: queue.is_some(), active };
+    check(call.kernel, "GET_QUEUE_WAVE_STATE", WAVE_STATE, &facts)?;
+    let queue = queue.ok_or(Errno::EFAULT)?;
     let control_stack = inner.devices[queue.device].device.cwsr.control_stack;
     // control_stack_offset, control_stack_size, wave_state_offset, wave_state_size: the stack grows down and the waves up
     // from the same offset.
@@ -87,21 +172,19 @@ pub fn wave_state(call: &Call<'_>, args: &mut GetQueueWaveStateArgs) -> Result<(
 /// ALLOC_QUEUE_GWS: `num_gws` not 0 takes global wave sync, 0 gives it back; the count does not matter.
 pub fn gws(call: &Call<'_>, args: &mut AllocQueueGwsArgs) -> Result<(), Errno> {
     let mut inner = call.process.lock();
-    let queue = inner.queues.get(&args.queue_id).ok_or(Errno::EINVAL)?;
-    let (device, owns) = (queue.device, queue.gws);
-    if inner.devices[device].device.profile.gws == 0 {
-        return Err(Errno::ENODEV);
-    }
-    let take = args.num_gws != 0;
-    let other = inner.queues.iter().any(|(id, queue)| *id != args.queue_id && queue.device == device && queue.gws);
-    if take && other {
-        return Err(Errno::EBUSY);
-    }
-    if !take && !owns {
-        return Err(Errno::EINVAL);
-    }
+    let queue = inner.queues.get(&args.queue_id);
+    let device = queue.map(|queue| queue.device);
+    let others = inner.queues.iter().filter(|(id, _)| **id != args.queue_id);
+    let facts = GwsFacts {
+        args: *args,
+        known: queue.is_some(),
+        device_has: device.is_some_and(|device| inner.devices[device].device.profile.gws != 0),
+        taken_by_other: others.into_iter().any(|(_, queue)| Some(queue.device) == device && queue.gws),
+        owned: queue.is_some_and(|queue| queue.gws),
+    };
+    check(call.kernel, "ALLOC_QUEUE_GWS", GWS, &facts)?;
     if let Some(queue) = inner.queues.get_mut(&args.queue_id) {
-        queue.gws = take;
+        queue.gws = args.num_gws != 0;
     }
     args.first_gws = 0;
     Ok(())

@@ -1,0 +1,120 @@
+//! Checks as tables: what must hold, the error otherwise, and the value to show.
+//!
+//! The tables are the single statement of the kernel's checks, in its order. When one fails, the trace names the rule and
+//! the value that broke it, which the error number alone does not.
+
+use super::Kernel;
+use kfd::Errno;
+
+/// One check of a request.
+pub struct Rule<F: 'static> {
+    /// The error when it does not hold.
+    pub errno: Errno,
+    /// What must hold.
+    pub text: &'static str,
+    /// The value it is about.
+    pub value: fn(&F) -> u64,
+    /// Whether it holds.
+    pub holds: fn(&F) -> bool,
+}
+
+/// A rule without its functions, for listings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuleText {
+    /// The error when it does not hold.
+    pub errno: Errno,
+    /// What must hold.
+    pub text: &'static str,
+}
+
+/// Applies rules in order; the first that does not hold decides.
+pub fn check<F>(kernel: &Kernel, call: &str, rules: &[Rule<F>], facts: &F) -> Result<(), Errno> {
+    let Some(broken) = rules.iter().find(|rule| !(rule.holds)(facts)) else { return Ok(()) };
+    kernel.note(|| {
+        let value = (broken.value)(facts);
+        format!("{call}: {}: {}; it is {value} ({value:#x})", broken.errno, broken.text)
+    });
+    Err(broken.errno)
+}
+
+/// The rules as texts.
+pub fn texts<F>(rules: &[Rule<F>]) -> Vec<RuleText> {
+    rules.iter().map(|rule| RuleText { errno: rule.errno, text: rule.text }).collect()
+}
+
+/// Writes a table: `ERRNO "what must hold": value => condition;`, both over the facts named behind `for`.
+macro_rules! rules {
+    ($(
+        $(#[$meta:meta])*
+        $name:ident for $facts:ident: $ty:ty {
+            $($errno:ident $text:literal: $value:expr => $holds:expr;)*
+        }
+    )*) => {$(
+        $(#[$meta])*
+        pub const $name: &[$crate::kernel::rule::Rule<$ty>] = &[$(
+            $crate::kernel::rule::Rule {
+                errno: kfd::Errno::$errno,
+                text: $text,
+                value: {
+                    fn value($facts: &$ty) -> u64 { ($value) as u64 }
+                    value
+                },
+                holds: {
+                    fn holds($facts: &$ty) -> bool { $holds }
+                    holds
+                },
+            },
+        )*];
+    )*};
+}
+
+pub(crate) use rules;
+
+/// All tables by request, in the order they are applied.
+pub fn all() -> Vec<(&'static str, Vec<RuleText>)> {
+    use super::{memory, misc, mmap, queue};
+    let mut all = Vec::new();
+    all.extend(misc::rule_texts());
+    all.extend(memory::rule_texts());
+    all.extend(queue::rule_texts());
+    all.extend(mmap::rule_texts());
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::Target;
+    use crate::testing::Client;
+    use kfd::uapi::{SetMemoryPolicyArgs, UpdateQueueArgs};
+    use trace::Event;
+
+    /// The tables as people read them.
+    #[test]
+    fn listing() {
+        let mut text = String::new();
+        for (call, rules) in all() {
+            text += &format!("{call}\n");
+            for rule in rules {
+                text += &format!("  {:10} {}\n", rule.errno.name(), rule.text);
+            }
+        }
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn the_trace_names_the_broken_rule() {
+        let client = Client::new(&[Target::Gfx1100]);
+        client.call(&mut SetMemoryPolicyArgs { default_policy: 7, ..Default::default() }).unwrap_err();
+        client.call(&mut UpdateQueueArgs { queue_priority: 16, ..Default::default() }).unwrap_err();
+        let notes: Vec<String> = client
+            .trace()
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::Note { text } => Some(text),
+                _ => None,
+            })
+            .collect();
+        insta::assert_snapshot!(notes.join("\n"));
+    }
+}
