@@ -49,6 +49,8 @@ pub struct Row {
 pub struct Harvest {
     /// Rows in order of form and opcode.
     pub rows: Vec<Row>,
+    /// Names of numbers.
+    pub names: Vec<Name>,
     /// Lines for a person to read.
     pub notes: Vec<String>,
 }
@@ -59,21 +61,18 @@ pub fn harvest(target: Target) -> Result<Harvest, McError> {
     let mut notes = Vec::new();
     for form in Form::ALL {
         let Some(layout) = Layout::of(target, form) else { continue };
-        let t0 = std::time::Instant::now();
-        eprintln!("{target} {}", form.name());
         let found = accepted(target, form, &layout)?;
         let mut form_rows: Vec<Row> = found
             .into_iter()
             .map(|(opcode, fill, line)| row(target, form, &layout, opcode, fill, line, &mut notes))
             .collect();
-        let t = std::time::Instant::now();
         modifiers(target, form, &layout, &mut form_rows)?;
-        let t2 = std::time::Instant::now();
         types(target, &layout, &mut form_rows)?;
-        eprintln!("{} {:?} {:?} {:?}", form.name(), t - t0, t2 - t, t2.elapsed());
+        immediates(target, &layout, &mut form_rows)?;
         rows.extend(form_rows);
     }
-    Ok(Harvest { rows, notes })
+    let names = names(target, &rows)?;
+    Ok(Harvest { rows, names, notes })
 }
 
 /// Opcodes that are not another format's.
@@ -142,6 +141,10 @@ fn plausible(target: Target, form: Form, layout: &Layout, fill: &Fill, line: &Li
     if memory && cache != 0 && !instruction.mnemonic.contains("atomic") {
         return false;
     }
+    // Attribute interpolation is not for compute.
+    if instruction.mnemonic.starts_with("v_interp") {
+        return false;
+    }
     !instruction.operands.iter().any(|token| matches!(token, Token::Other(text) if text.contains("nvalid")))
 }
 
@@ -193,6 +196,8 @@ fn place(form: Form, layout: &Layout, fill: &Fill, token: &Token, index: usize, 
             if fields.len() > 1 && fields.contains(&Field::Vdst) {
                 fields.retain(|field| *field != Field::Vdst || index == 0);
             }
+            // Register 0 is a scalar destination of VOP3; elsewhere it is a field left at zero, which tells nothing.
+            fields.retain(|field| *field != Field::Sdst || form.base() != Form::Vop3 || index < 2);
             let field = *fields.first()?;
             let width = layout.fields[field as usize].width;
             let kind = match (class, half) {
@@ -226,9 +231,9 @@ fn place(form: Form, layout: &Layout, fill: &Fill, token: &Token, index: usize, 
                 return slot("simm16".to_owned(), "imm", 1);
             }
             if form == Form::Smem {
-                return match (text.starts_with("0x"), index) {
-                    (false, 0) => slot("sdata".to_owned(), "imm", 1),
-                    _ => slot("offset".to_owned(), "offset", 0),
+                return match text.starts_with("0x") {
+                    false => slot("sdata".to_owned(), "imm", 1),
+                    true => slot("offset".to_owned(), "offset", 0),
                 };
             }
             let one = [Field::Src1, Field::Src2].into_iter().find(|field| {
@@ -273,7 +278,7 @@ fn assign(target: Target, form: Form, mnemonic: &str, slots: &mut Vec<Slot>) {
         Form::Smem => {
             for slot in slots.iter_mut() {
                 slot.slot = match slot.field.as_str() {
-                    "sdata" if mnemonic.contains("store") || mnemonic.contains("atomic") => "s2",
+                    "sdata" if slot.kind == "imm" || mnemonic.contains("store") || mnemonic.contains("atomic") => "s2",
                     "sdata" => "d",
                     "sbase" => "s0",
                     "offset" => "o",
@@ -487,6 +492,10 @@ fn types(target: Target, layout: &Layout, rows: &mut [Row]) -> Result<(), McErro
             else {
                 continue;
             };
+            // Literals for these make llvm-mc crash.
+            if row.mnemonic.contains("_barrier_") {
+                continue;
+            }
             if is_mai(&row.mnemonic) && field != Field::Src2 {
                 continue;
             }
@@ -558,4 +567,132 @@ fn type_name(shown: &[String]) -> &'static str {
         "-" if shown(2) == "-1" => "b16",
         _ => "reg",
     }
+}
+
+/// How an immediate is printed, from its text for 0 and 0x50.
+fn immediates(target: Target, layout: &Layout, rows: &mut [Row]) -> Result<(), McError> {
+    let mut probes = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
+        for (slot, operand) in row.slots.iter().enumerate().filter(|(_, operand)| operand.kind == "imm") {
+            let Some(field) = Field::from_name(&operand.field) else { continue };
+            for value in [0, 0x50] {
+                let bits = layout.fields[field as usize].set(row.fill.bits, value);
+                probes.push((index, slot, Fill { bits, ..row.fill.clone() }));
+            }
+        }
+    }
+    let bytes: Vec<Vec<u8>> = probes.iter().map(|(.., fill)| fill.bytes()).collect();
+    let lines = disassemble(target, &bytes)?;
+    let text = |line: &Option<Line>, slot: usize| {
+        let instruction = line.as_ref().map(|line| Instruction::parse(&line.text));
+        instruction.and_then(|instruction| instruction.raw.get(slot).cloned()).unwrap_or_default()
+    };
+    for (pair, lines) in probes.chunks(2).zip(lines.chunks(2)) {
+        let [(index, slot, _), _] = pair else { continue };
+        let [zero, fifty] = lines else { continue };
+        let (zero, fifty) = (text(zero, *slot), text(fifty, *slot));
+        let mnemonic = rows[*index].mnemonic.as_str();
+        let ty = match mnemonic {
+            "s_delay_alu" => "delay",
+            "s_waitcnt_depctr" | "s_wait_alu" => "depctr",
+            "s_version" => "version",
+            "s_set_gpr_idx_on" | "s_set_gpr_idx_mode" => "gpr_idx",
+            "s_endpgm" => "end",
+            "s_waitcnt" => "waitcnt",
+            "s_sendmsg" | "s_sendmsghalt" => "sendmsg",
+            _ if fifty.starts_with("hwreg(") || zero.starts_with("hwreg(") => "hwreg",
+            _ if fifty == "80" => "dec",
+            _ if zero == "0x0" => "hex",
+            _ => "u16",
+        };
+        rows[*index].slots[*slot].ty = ty.to_owned();
+    }
+    Ok(())
+}
+
+/// A value with a name.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// `hwreg`, `sendmsg`, `sendmsg_rtn`.
+    pub group: &'static str,
+    /// Number.
+    pub value: u32,
+    /// Name, or the whole text for messages.
+    pub text: String,
+}
+
+/// Names of hardware registers and messages.
+pub fn names(target: Target, rows: &[Row]) -> Result<Vec<Name>, McError> {
+    let row = |mnemonic: &str| rows.iter().find(|row| row.mnemonic == mnemonic);
+    let mut names = Vec::new();
+    let mut add = |group: &'static str, mnemonic: &str, values: &[(u32, u32)]| -> Result<(), McError> {
+        let Some(row) = row(mnemonic) else { return Ok(()) };
+        // simm16 and ssrc0 both begin at bit 0.
+        let mask = if row.form == Form::Sop1 { 0xffu128 } else { 0xffff };
+        let bytes: Vec<Vec<u8>> = values
+            .iter()
+            .map(|(_, field)| Fill { bits: row.fill.bits & !mask | u128::from(*field), ..row.fill.clone() }.bytes())
+            .collect();
+        for ((value, _), line) in values.iter().zip(disassemble(target, &bytes)?) {
+            let Some(line) = line else { continue };
+            let Some((start, end)) = line.text.find('(').zip(line.text.rfind(')')) else { continue };
+            let text = &line.text[start + 1..end];
+            if text.starts_with(|char: char| char.is_ascii_alphabetic()) {
+                names.push(Name { group, value: *value, text: text.replace(", ", ",") });
+            }
+        }
+        Ok(())
+    };
+    let hwregs: Vec<(u32, u32)> = (0..64).map(|id| (id, id | 31 << 11)).collect();
+    add("hwreg", "s_getreg_b32", &hwregs)?;
+    let limit = if target.family() <= Family::Gfx10 { 1024 } else { 256 };
+    let messages: Vec<(u32, u32)> = (0..limit).map(|id| (id, id)).collect();
+    add("sendmsg", "s_sendmsg", &messages)?;
+    let messages: Vec<(u32, u32)> = (0..256).map(|id| (id, id)).collect();
+    add("sendmsg_rtn", "s_sendmsg_rtn_b32", &messages)?;
+    names.extend(printed(target, rows, "format", Form::Mtbuf, "tbuffer_load_format_x", &[Field::BufFormat])?);
+    if target.family() == Family::Gfx12 {
+        let policy = [Field::Th, Field::Scope];
+        names.extend(printed(target, rows, "th_load", Form::Global, "global_load_b32", &policy)?);
+        names.extend(printed(target, rows, "th_store", Form::Global, "global_store_b32", &policy)?);
+        names.extend(printed(target, rows, "th_atomic", Form::Global, "global_atomic_add_u32", &policy)?);
+        names.extend(printed(target, rows, "th_scalar", Form::Smem, "s_load_b32", &policy)?);
+    }
+    Ok(names)
+}
+
+/// The modifiers that LLVM prints for each value of a field, or of several (the first in the low bits; the second from
+/// bit 3 whatever the first's width).
+fn printed(
+    target: Target,
+    rows: &[Row],
+    group: &'static str,
+    form: Form,
+    mnemonic: &str,
+    fields: &[Field],
+) -> Result<Vec<Name>, McError> {
+    let Some(layout) = Layout::of(target, form) else { return Ok(Vec::new()) };
+    let Some(row) = rows.iter().find(|row| row.form == form && row.mnemonic == mnemonic) else { return Ok(Vec::new()) };
+    let mut values = vec![(0u32, row.fill.bits)];
+    for (index, field) in fields.iter().enumerate() {
+        let pos = layout.fields[*field as usize];
+        values = (0..1u32 << pos.width)
+            .flat_map(|value| {
+                values.iter().map(move |(number, bits)| (number | value << (3 * index as u32), pos.set(*bits, value)))
+            })
+            .collect();
+    }
+    values.sort_unstable();
+    let bytes: Vec<Vec<u8>> = values.iter().map(|(_, bits)| Fill { bits: *bits, ..row.fill.clone() }.bytes()).collect();
+    let keep = |modifier: &&String| ["format:", "th:", "scope:"].iter().any(|prefix| modifier.starts_with(prefix));
+    let mut names = Vec::new();
+    for ((value, _), line) in values.into_iter().zip(disassemble(target, &bytes)?) {
+        let Some(line) = line else { continue };
+        let modifiers: Vec<String> =
+            Instruction::parse(&line.text).modifiers.iter().filter(keep).cloned().collect();
+        if !modifiers.is_empty() {
+            names.push(Name { group, value, text: modifiers.join(" ") });
+        }
+    }
+    Ok(names)
 }

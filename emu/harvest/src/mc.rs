@@ -92,7 +92,6 @@ fn chunk_lines(target: Target, candidates: &[Vec<u8>], all: &mut Vec<Option<Line
     let rest = &candidates[index..];
     let near = rest.len().min(64);
     if rest.len() <= 1 {
-        eprintln!("crash {target} {:x?}", rest);
         all.push(None);
         return Ok(());
     }

@@ -13,6 +13,9 @@ pub fn write(target: Target, version: &str, harvest: &Harvest) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", line(row));
     }
+    for name in &harvest.names {
+        let _ = writeln!(text, "{}\t{:#x}\t{}\t-\t-\t-", name.group, name.value, name.text);
+    }
     text
 }
 

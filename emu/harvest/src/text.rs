@@ -74,15 +74,22 @@ impl Instruction {
         }
         pieces.retain(|piece| !piece.is_empty());
         // `offset:8` and flags may be all there is.
-        if let [only] = pieces.as_slice()
-            && (only.contains(':') && !only.contains('[') || ["gds", "glc", "lds"].contains(&only.as_str()))
+        if let [only, ..] = pieces.as_slice()
+            && is_modifier(only)
         {
             modifiers.insert(0, only.clone());
-            pieces.clear();
+            pieces.remove(0);
         }
         let operands = pieces.iter().map(|piece| token(piece)).collect();
         Instruction { mnemonic: mnemonic.to_owned(), raw: pieces, operands, modifiers }
     }
+}
+
+/// `name:value`, or a flag that instructions without operands have.
+fn is_modifier(text: &str) -> bool {
+    let name = text.split_once(':').map(|(name, _)| name);
+    name.is_some_and(|name| name.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_'))
+        || ["gds", "glc", "lds"].contains(&text)
 }
 
 fn token(text: &str) -> Token {

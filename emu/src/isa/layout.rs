@@ -5,7 +5,7 @@
 //! same for all targets of a family except where a target is named below. The tables of opcodes are harvested with these
 //! positions: an operand that is not where a layout says it is does not get into a table.
 
-use super::{Family, Format, Target};
+use super::{Decoded, Dpp, Family, Format, Target};
 
 /// A format with its control dword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -148,6 +148,41 @@ impl Form {
             Form::Mubuf => Format::Mubuf,
             Form::Mtbuf => Format::Mtbuf,
         }
+    }
+
+    /// The form of a decoded instruction; `second` says that it is the Y half of a VOPD.
+    pub fn of(decoded: &Decoded, second: bool) -> Option<Form> {
+        let dpp = |plain, dpp, dpp8| match decoded.mods.dpp {
+            None => plain,
+            Some(Dpp::Dpp16 { .. }) => dpp,
+            Some(Dpp::Dpp8 { .. }) => dpp8,
+        };
+        let sdwa = decoded.mods.sdwa.is_some();
+        Some(match decoded.format {
+            Format::Sop1 => Form::Sop1,
+            Format::Sop2 => Form::Sop2,
+            Format::Sopk => Form::Sopk,
+            Format::Sopc => Form::Sopc,
+            Format::Sopp => Form::Sopp,
+            Format::Smem => Form::Smem,
+            Format::Vop1 if sdwa => Form::Vop1Sdwa,
+            Format::Vop1 => dpp(Form::Vop1, Form::Vop1Dpp, Form::Vop1Dpp8),
+            Format::Vop2 if sdwa => Form::Vop2Sdwa,
+            Format::Vop2 => dpp(Form::Vop2, Form::Vop2Dpp, Form::Vop2Dpp8),
+            Format::Vopc if sdwa => Form::VopcSdwa,
+            Format::Vopc => dpp(Form::Vopc, Form::VopcDpp, Form::VopcDpp8),
+            Format::Vop3 => dpp(Form::Vop3, Form::Vop3Dpp, Form::Vop3Dpp8),
+            Format::Vop3p => dpp(Form::Vop3p, Form::Vop3pDpp, Form::Vop3pDpp8),
+            Format::Vopd if second => Form::VopdY,
+            Format::Vopd => Form::VopdX,
+            Format::Ds => Form::Ds,
+            Format::Flat => Form::Flat,
+            Format::Global => Form::Global,
+            Format::Scratch => Form::Scratch,
+            Format::Mubuf => Form::Mubuf,
+            Format::Mtbuf => Form::Mtbuf,
+            Format::Mimg | Format::Exp | Format::Vintrp | Format::Ldsdir => return None,
+        })
     }
 
     /// The form without its control dword.

@@ -5,9 +5,12 @@
 //! ends here.
 
 mod decode;
+mod disasm;
 mod inst;
 pub mod layout;
 pub mod table;
+pub mod targets;
 
 pub use decode::{DecodeError, decode};
+pub use disasm::disassemble;
 pub use inst::*;

@@ -4,6 +4,7 @@
 
 use super::layout::{Field, Form, Layout};
 use super::{Special, Target};
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// Slot of a [`super::Decoded`].
@@ -56,6 +57,21 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Type {
+    /// Immediate, decimal.
+    Dec,
+    /// Immediate, hexadecimal.
+    Hex,
+    /// Immediate, decimal up to 64.
+    U16,
+    /// `s_endpgm`'s: not printed when zero.
+    End,
+    Hwreg,
+    Sendmsg,
+    Waitcnt,
+    Depctr,
+    Delay,
+    Version,
+    GprIdx,
     B16,
     F16,
     Bf16,
@@ -161,12 +177,48 @@ impl FormTable {
     }
 }
 
+/// A set of numbers that have names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Names {
+    /// Hardware registers.
+    Hwreg,
+    /// Messages: `simm16` of `s_sendmsg`.
+    Sendmsg,
+    /// Messages that return a value.
+    SendmsgRtn,
+    /// Formats of typed buffer instructions.
+    Format,
+    /// GFX12 cache policies of loads: `th | scope << 3`.
+    ThLoad,
+    /// Of stores.
+    ThStore,
+    /// Of atomics.
+    ThAtomic,
+    /// Of scalar loads.
+    ThScalar,
+}
+
+impl Names {
+    /// All of them with their names in the tables.
+    pub const ALL: [(Names, &'static str); 8] = [
+        (Names::Hwreg, "hwreg"),
+        (Names::Sendmsg, "sendmsg"),
+        (Names::SendmsgRtn, "sendmsg_rtn"),
+        (Names::Format, "format"),
+        (Names::ThLoad, "th_load"),
+        (Names::ThStore, "th_store"),
+        (Names::ThAtomic, "th_atomic"),
+        (Names::ThScalar, "th_scalar"),
+    ];
+}
+
 /// A target's table.
 #[derive(Debug)]
 pub struct Table {
     /// Target.
     pub target: Target,
     forms: Vec<Option<FormTable>>,
+    names: HashMap<(Names, u32), &'static str>,
 }
 
 /// Why a table could not be parsed.
@@ -208,7 +260,7 @@ impl Table {
         static TABLES: [OnceLock<Table>; Target::ALL.len()] = [const { OnceLock::new() }; Target::ALL.len()];
         TABLES[target as usize].get_or_init(|| {
             // The texts are part of the program, and a test parses each of them.
-            Table::parse(target, text(target)).unwrap_or(Table { target, forms: Vec::new() })
+            Table::parse(target, text(target)).unwrap_or(Table { target, forms: Vec::new(), names: HashMap::new() })
         })
     }
 
@@ -218,12 +270,18 @@ impl Table {
         self.forms.get(form as usize)?.as_ref()
     }
 
+    /// Name of a number.
+    pub fn name(&self, group: Names, value: u32) -> Option<&'static str> {
+        self.names.get(&(group, value)).copied()
+    }
+
     /// Parses a table's text.
     pub fn parse(target: Target, text: &'static str) -> Result<Table, TableError> {
         let mut forms: Vec<Option<FormTable>> = Form::ALL
             .into_iter()
             .map(|form| Layout::of(target, form).map(|layout| FormTable { layout, rows: Vec::new() }))
             .collect();
+        let mut names = HashMap::new();
         for (index, text) in text.lines().enumerate() {
             if text.starts_with('#') {
                 continue;
@@ -233,17 +291,21 @@ impl Table {
             let [form, opcode, mnemonic, suffix, operands, mods] = columns[..] else {
                 return Err(TableError::Columns { line: line.number, columns: columns.len() });
             };
-            let form_name = form;
-            let form = Form::from_name(form).ok_or_else(|| line.word(form_name, "form"))?;
-            let table = forms
-                .get_mut(form as usize)
-                .and_then(Option::as_mut)
-                .ok_or_else(|| line.word(form_name, "form of this target"))?;
-            let opcode = opcode
+            let number = opcode
                 .strip_prefix("0x")
                 .and_then(|hex| u32::from_str_radix(hex, 16).ok())
                 .filter(|opcode| *opcode < 1024)
-                .ok_or_else(|| line.word(opcode, "opcode"))?;
+                .ok_or_else(|| line.word(opcode, "number below 1024"))?;
+            if let Some((group, _)) = Names::ALL.into_iter().find(|(_, name)| *name == form) {
+                names.insert((group, number), mnemonic);
+                continue;
+            }
+            let (name, opcode) = (form, number);
+            let form = Form::from_name(name).ok_or_else(|| line.word(name, "form"))?;
+            let table = forms
+                .get_mut(form as usize)
+                .and_then(Option::as_mut)
+                .ok_or_else(|| line.word(name, "form of this target"))?;
             let row = line.row(form, mnemonic, suffix, operands, mods)?;
             let slot = opcode as usize;
             if table.rows.len() <= slot {
@@ -254,7 +316,7 @@ impl Table {
             }
             table.rows[slot] = Some(row);
         }
-        Ok(Table { target, forms })
+        Ok(Table { target, forms, names })
     }
 }
 
@@ -396,6 +458,17 @@ impl Line {
             Some("v2bf16") => Type::V2bf16,
             Some("b32") => Type::B32,
             Some("b64") => Type::B64,
+            Some("dec") => Type::Dec,
+            Some("hex") => Type::Hex,
+            Some("u16") => Type::U16,
+            Some("end") => Type::End,
+            Some("hwreg") => Type::Hwreg,
+            Some("sendmsg") => Type::Sendmsg,
+            Some("waitcnt") => Type::Waitcnt,
+            Some("depctr") => Type::Depctr,
+            Some("delay") => Type::Delay,
+            Some("version") => Type::Version,
+            Some("gpr_idx") => Type::GprIdx,
             Some("f64") => Type::F64,
             Some(_) => return Err(unknown()),
         };

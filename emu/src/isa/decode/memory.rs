@@ -17,7 +17,8 @@ impl Raw<'_> {
 
     /// Cache policy as [`super::super::Mods::cpol`] has it.
     fn cache_policy(&self) -> u8 {
-        let get = |field| self.layout.get(field, self.bits) as u8;
+        // Where an operation does not take the bit it is part of its encoding, or ignored.
+        let get = |field| if self.row.takes(field) { self.layout.get(field, self.bits) as u8 } else { 0 };
         if self.family == Family::Gfx12 {
             return get(Field::Th) | get(Field::Scope) << 3;
         }
