@@ -37,7 +37,7 @@ pub enum BundleError {
         limit: usize,
     },
     /// The id is not a name.
-    #[error("the id of entry {entry} is {}, must be printable text", id.escape_ascii())]
+    #[error("the id of entry {entry} is `{}`, must be printable text", id.escape_ascii())]
     Id {
         /// Number of the entry.
         entry: usize,

@@ -243,13 +243,29 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Whether the code is what the container says it is. The container may leave a feature open.
-    pub(super) fn keeps_its_word(&self) -> bool {
-        let (Some(code), Some(said)) = (self.code_target(), &self.target) else { return true };
-        let same = |said, code| matches!(said, Feature::Any | Feature::Unsupported) || said == code;
-        said.processor == code.processor && same(said.sramecc, code.sramecc) && same(said.xnack, code.xnack)
+    /// The devices the entry is for: those that both the code and the container allow. None when it is not a code
+    /// object, [`Contradiction`] when there are no such devices.
+    pub(super) fn for_devices(&self) -> Option<Result<TargetId, Contradiction>> {
+        let code = *self.code_target()?;
+        let Some(said) = self.target else { return Some(Ok(code)) };
+        let both = |said, code| match (said, code) {
+            (Feature::Any | Feature::Unsupported, setting) | (setting, Feature::Any) => Ok(setting),
+            _ if said == code => Ok(code),
+            _ => Err(Contradiction),
+        };
+        let of_both = || {
+            if said.processor != code.processor {
+                return Err(Contradiction);
+            }
+            Ok(TargetId { sramecc: both(said.sramecc, code.sramecc)?, xnack: both(said.xnack, code.xnack)?, ..code })
+        };
+        Some(of_both())
     }
 }
+
+/// The container says that an entry is for other devices than its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Contradiction;
 
 /// Kind, triple and target id of `kind-arch-vendor-system-environment-target`. Ids of before code object V4 have no
 /// environment; those of the host no target.

@@ -1,8 +1,10 @@
 //! zlib and zstd streams of a size that is known and bounded.
 
-use std::fmt;
+use std::error::Error;
+use std::{fmt, io};
 
 use flate2::{Decompress, FlushDecompress, Status};
+use ruzstd::decoding::errors::FrameDecoderError;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -48,7 +50,7 @@ pub enum InflateError {
     #[error(
         "the data start with {bytes:02x?}, must be a {method} stream ({})",
         match method {
-            Method::Zlib => "[78, ..]",
+            Method::Zlib => "mostly [78, ..]",
             Method::Zstd => "[28, b5, 2f, fd]",
         }
     )]
@@ -191,7 +193,6 @@ fn zlib(input: &[u8], size: u64) -> Result<(Vec<u8>, usize), InflateError> {
 }
 
 fn zstd(input: &[u8], size: u64) -> Result<(Vec<u8>, usize), InflateError> {
-    use ruzstd::decoding::errors::FrameDecoderError as Error;
     let method = Method::Zstd;
     if input.len() < ZSTD_MAGIC.len() && ZSTD_MAGIC.starts_with(input) {
         return Err(InflateError::Truncated { method, len: input.len() });
@@ -201,8 +202,9 @@ fn zstd(input: &[u8], size: u64) -> Result<(Vec<u8>, usize), InflateError> {
     }
     // The decoder keeps a window of output, so the window is what bounds its memory.
     let limit = size.checked_next_power_of_two().unwrap_or(u64::MAX).max(ZSTD_WINDOW);
-    let damaged = |error: Error| match error {
-        Error::WindowSizeTooBig { requested: window, .. } => InflateError::Window { window, size, limit },
+    let damaged = |error: FrameDecoderError| match error {
+        FrameDecoderError::WindowSizeTooBig { requested: window, .. } => InflateError::Window { window, size, limit },
+        error if is_end(&error) => InflateError::Truncated { method, len: input.len() },
         error => InflateError::Damaged { method, cause: one_line(&error.to_string()) },
     };
     let mut rest = input;
@@ -229,6 +231,12 @@ fn zstd(input: &[u8], size: u64) -> Result<(Vec<u8>, usize), InflateError> {
         return Err(InflateError::Damaged { method, cause: "its checksum does not fit".to_owned() });
     }
     Ok((output, input.len() - rest.len()))
+}
+
+/// Whether the decoder wanted more input than there is.
+fn is_end(error: &(dyn Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.any(|error| error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::UnexpectedEof))
 }
 
 fn one_line(text: &str) -> String {

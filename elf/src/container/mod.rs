@@ -193,7 +193,7 @@ pub enum ContainerError {
         bytes: Vec<u8>,
     },
     /// Nothing but zeros where a container should be.
-    #[error("{len} bytes hold zeros only: must hold a container")]
+    #[error("there are {len} bytes, all of them zero: must be a container")]
     Zeros {
         /// How many bytes.
         len: usize,
@@ -384,8 +384,10 @@ impl<'a> Opener<'a> {
                 Some(Format::Bundle) => self.bundle(&rest, at, parent),
                 Some(Format::Compressed) => self.compressed(&rest, at, parent),
                 Some(Format::OffloadBinary) => self.offload_binary(&rest, at, parent),
-                None => Err(cut_magic(&rest)
-                    .unwrap_or_else(|| ContainerError::Stray { at, bytes: rest.iter().copied().take(8).collect() })),
+                None => match cut_magic(&rest) {
+                    Some(cut) => Err(cut),
+                    None => return Err(ContainerError::Stray { at, bytes: rest.iter().copied().take(8).collect() }),
+                },
             };
             // The start of the file needs no place.
             at += used.map_err(|cause| match at {

@@ -102,7 +102,7 @@ pub enum OffloadBinaryError {
         size: u64,
     },
     /// A string that does not end, or is not a name.
-    #[error("entry {entry}: the string `{key}` is {}, must be printable text of at most 4096 bytes",
+    #[error("entry {entry}: the string `{key}` is `{}`, must be printable text of at most 4096 bytes",
         value.escape_ascii())]
     Text {
         /// Number of the entry.

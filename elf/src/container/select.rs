@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{ContainerKind, Contents, Entry};
+use super::entry::{Contradiction, Entry};
+use super::{ContainerKind, Contents};
 use crate::target::{Feature, Mismatch, TargetId};
 
 /// Why there is no entry to load. Each displays as one line.
@@ -54,7 +55,7 @@ pub enum SelectError {
         /// Their numbers.
         entries: Vec<usize>,
     },
-    /// The container says another target than the code object in it.
+    /// The container calls it something that its code is not.
     #[error("entry {index} is called {id}, its e_flags say {flags}: they must agree")]
     Disagreement {
         /// Its number.
@@ -92,13 +93,7 @@ pub fn select<'c, 'a>(
     };
     let best = best(contents, device, &named);
     if let [index] = best[..] {
-        let entry = &contents.entries[index];
-        return match entry.code_target() {
-            Some(&flags) if !entry.keeps_its_word() => {
-                Err(SelectError::Disagreement { index, id: entry.id.clone(), flags })
-            }
-            _ => Ok(entry),
-        };
+        return Ok(&contents.entries[index]);
     }
     if !best.is_empty() {
         return Err(SelectError::Ambiguous { device: *device, entries: best });
@@ -137,8 +132,11 @@ fn best(contents: &Contents<'_>, device: &TargetId, among: &[usize]) -> Vec<usiz
     let mut groups: BTreeMap<_, (_, Vec<usize>)> = BTreeMap::new();
     for &index in among {
         let entry = &contents.entries[index];
-        let Some(target) = entry.code_target().filter(|target| target.matches(device).is_ok()) else { continue };
-        let rank = rank(target);
+        let Some(Ok(target)) = entry.for_devices() else { continue };
+        if target.matches(device).is_err() {
+            continue;
+        }
+        let rank = rank(&target);
         let (top, entries) = groups.entry(group(contents, entry)).or_insert((rank, vec![]));
         if rank > *top {
             (*top, *entries) = (rank, vec![]);
@@ -172,21 +170,27 @@ fn why_none(contents: &Contents<'_>, device: &TargetId, wanted: Option<&str>, na
         let (wanted, count, has) = (wanted.to_owned(), entries.len(), summary(contents));
         return SelectError::NoEntry { wanted, count, has };
     }
-    // What is for the device but not to be loaded explains more than what is for others.
-    let meant = |&&i: &&usize| match entries[i].target {
-        Some(target) => target.matches(device).is_ok(),
-        None => wanted.is_some(),
-    };
-    let not_code = named.iter().filter(|&&i| entries[i].code_target().is_none());
-    if let Some(&index) = not_code.clone().find(meant).or(not_code.clone().next().filter(|_| named.len() == 1)) {
-        let Entry { id, content, .. } = &entries[index];
-        return SelectError::NotCode { index, id: id.clone(), content: content.to_string() };
+    // What seems to be for the device explains more than what is for others.
+    let only = named.len() == 1;
+    let seems = |target: Option<&TargetId>| target.is_some_and(|target| target.matches(device).is_ok());
+    let mut mismatches = vec![];
+    for &index in named {
+        let entry = &entries[index];
+        let said = seems(entry.target.as_ref());
+        match (entry.for_devices(), entry.code_target()) {
+            (Some(Err(Contradiction)), Some(&flags)) if only || said || seems(Some(&flags)) => {
+                return SelectError::Disagreement { index, id: entry.id.clone(), flags };
+            }
+            (None, _) if only || said => {
+                let Entry { id, content, .. } = entry;
+                return SelectError::NotCode { index, id: id.clone(), content: content.to_string() };
+            }
+            (Some(Ok(target)), _) => mismatches.extend(target.matches(device).err()),
+            _ => {}
+        }
     }
-    let mut codes = named.iter().filter_map(|&i| entries[i].code_target());
-    if let (Some(code), None) = (codes.next(), codes.next())
-        && let Err(mismatch) = code.matches(device)
-    {
-        return mismatch.into();
+    if let [mismatch] = &mismatches[..] {
+        return mismatch.clone().into();
     }
     SelectError::NoMatch { device: *device, has: summary(contents) }
 }
