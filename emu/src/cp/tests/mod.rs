@@ -1,3 +1,4 @@
+mod kernels;
 
 use crate::isa::Target;
 use crate::testing::{Buffer, Client, ClientQueue, ClientSignal, SHARED, profiling, until};
