@@ -673,7 +673,8 @@ fn printed(
 ) -> Result<Vec<Name>, McError> {
     let Some(layout) = Layout::of(target, form) else { return Ok(Vec::new()) };
     let Some(row) = rows.iter().find(|row| row.form == form && row.mnemonic == mnemonic) else { return Ok(Vec::new()) };
-    let mut values = vec![(0u32, row.fill.bits)];
+    // An atomic that returns nothing must have no destination.
+    let mut values = vec![(0u32, layout.fields[Field::Vdst as usize].set(row.fill.bits, 0))];
     for (index, field) in fields.iter().enumerate() {
         let pos = layout.fields[*field as usize];
         values = (0..1u32 << pos.width)

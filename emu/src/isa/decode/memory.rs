@@ -18,7 +18,8 @@ impl Raw<'_> {
     /// Cache policy as [`super::super::Mods::cpol`] has it.
     fn cache_policy(&self) -> u8 {
         // Where an operation does not take the bit it is part of its encoding, or ignored.
-        let get = |field| if self.row.takes(field) { self.layout.get(field, self.bits) as u8 } else { 0 };
+        let takes = |field| self.row.atomic || self.row.takes(field);
+        let get = |field| if takes(field) { self.layout.get(field, self.bits) as u8 } else { 0 };
         if self.family == Family::Gfx12 {
             return get(Field::Th) | get(Field::Scope) << 3;
         }
