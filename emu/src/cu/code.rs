@@ -9,7 +9,7 @@ use super::level::HostLevel;
 use super::lower::{ConstantPool, Lowering, Unsupported};
 use super::wave::{Wave, scalar};
 use super::{mem, salu, valu};
-use crate::isa::{Decoded, Format, Mods, Operand, Special, Target};
+use crate::isa::{self, Decoded, Format, Mods, Operand, Special, Target};
 use crate::memory::{AddressSpace, Span};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::BTreeMap;
@@ -187,9 +187,9 @@ impl Code {
         for (word, at) in bytes[..available].chunks_exact_mut(4).zip((pc..).step_by(4)) {
             word.copy_from_slice(&self.word(filling, at).to_le_bytes());
         }
-        let decoded = match decode(self.shape.target, &bytes[..available]) {
+        let decoded = match isa::decode(self.shape.target, &bytes[..available]) {
             Ok(decoded) => decoded,
-            Err(reason) => return refused(undecodable(&bytes), reason),
+            Err(reason) => return refused(undecodable(&bytes), reason.to_string()),
         };
         match lower(&decoded, &mut self.lowering(&mut filling.constants)) {
             Ok(inst) => inst,
@@ -292,10 +292,6 @@ impl CodeCache {
         codes.push(code.clone());
         Ok(code)
     }
-}
-
-fn decode(target: Target, bytes: &[u8]) -> Result<Decoded, String> {
-    crate::isa::decode(target, bytes).map_err(|error| error.to_string())
 }
 
 /// The instruction with M0's index added to its VGPRs.

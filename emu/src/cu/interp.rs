@@ -30,14 +30,13 @@ pub unsafe fn run(wave: &mut Wave, code: &Code, slice: u32) -> (u32, Exit) {
         if !code.holds(pc) {
             return (left, Exit::Leave);
         }
-        let mut index = (pc.wrapping_sub(code.start) / 4) as usize;
+        // SAFETY: `holds` put the index into the table.
+        let mut entry = unsafe { table.add((pc.wrapping_sub(code.start) / 4) as usize) };
         loop {
-            // SAFETY: `holds` put the index into the table, and what follows steps at most 16 bytes of code at a time, up
-            // to the guard entries, which are never filled.
-            let entry = unsafe { table.add(index) };
-            // SAFETY: as above.
+            // SAFETY: each step is at most 16 bytes of code, up to the guard entries, which are never filled.
             let Some(handler) = (unsafe { Code::handler(entry) }) else {
-                if !code.fill(index) {
+                // SAFETY: both point into the table.
+                if !code.fill(unsafe { entry.offset_from(table) } as usize) {
                     return (left, Exit::Leave);
                 }
                 continue;
@@ -48,9 +47,10 @@ pub unsafe fn run(wave: &mut Wave, code: &Code, slice: u32) -> (u32, Exit) {
             left -= 1;
             // SAFETY: an entry with a handler is whole and does not change any more.
             let inst = unsafe { &*entry };
-            let len = inst.len as u64;
-            pc = pc.wrapping_add(len);
-            index += (len / 4) as usize;
+            let len = inst.len as usize;
+            pc = pc.wrapping_add(len as u64);
+            // SAFETY: as above; there is an entry for each four bytes.
+            entry = unsafe { entry.byte_add(len * (size_of::<Inst>() / 4)) };
             wave.pc = pc;
             // SAFETY: lowered for this wave's shape, as the caller promises.
             unsafe { handler(wave, inst) };

@@ -1,6 +1,9 @@
 //! Dispatches through a whole engine, on page tables made by hand.
 
+#[rustfmt::skip]
+mod kernels;
 mod launch;
+mod run;
 
 use super::dispatch::{Dispatch, Done, Host, Scratch};
 use super::engine::Engine;
