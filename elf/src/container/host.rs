@@ -2,14 +2,16 @@
 
 use std::ops::Range;
 
-use super::{Cut, range, take, u16_at, u32_at, u64_at};
+use super::{Cut, bundle, range, take, u16_at, u32_at, u64_at};
 
 /// What HIP's host code registers.
 const HIP_FATBIN: &str = ".hip_fatbin";
 /// Offload binaries, for the linker or for OpenMP's run time.
 const LLVM_OFFLOADING: &str = ".llvm.offloading";
 /// What is left where device code was moved to a `.kpack` file.
-const KPACK_REF: &[u8] = b".rocm_kpack_ref";
+const KPACK_REF: &[u8] = b".rocm_kpack_ref\0";
+/// Start of the names of sections with the parts of an object file that is not linked (`-fgpu-rdc`).
+const OBJECT_BUNDLE: &[u8] = bundle::MAGIC;
 
 const SHT_NOBITS: u32 = 8;
 const SHT_LLVM_OFFLOADING: u32 = 0x6fff_4c0b;
@@ -94,9 +96,15 @@ pub enum HostError {
         /// Name of the machine.
         machine: &'static str,
     },
+    /// The device code is in a host object, each part in a section that has its id in its name.
+    #[error(
+        "its device code is in sections __CLANG_OFFLOAD_BUNDLE__..., one for each target, which is not supported: link \
+         it, or take a part out with clang-offload-bundler --unbundle --type=o"
+    )]
+    ObjectBundle,
     /// The device code is elsewhere.
     #[error(
-        "the device code is not in the file but in a ROCm kpack archive (section .rocm_kpack_ref), which is not supported"
+        "its device code is not in the file but in a ROCm kpack archive (section .rocm_kpack_ref), which is not supported"
     )]
     Kpack,
 }
@@ -109,8 +117,8 @@ pub(super) struct Section {
 pub(super) struct Host {
     /// Those with device code, in the order of the section headers.
     pub sections: Vec<Section>,
-    /// There is a reference to a `.kpack` file.
-    pub kpack: bool,
+    /// Where else the device code is.
+    pub elsewhere: Option<HostError>,
 }
 
 /// Finds the sections with device code. `bytes` start with the ELF magic.
@@ -153,20 +161,22 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Host, HostError> {
     let names = place(names)?;
     let names = range(names.0, names.1).and_then(|range| bytes.get(range)).unwrap_or_default();
 
-    let mut host = Host { sections: vec![], kpack: false };
+    let mut host = Host { sections: vec![], elsewhere: None };
     for header in headers {
         let kind = u32_at(header, "sh_type", 4)?;
         let at = u32_at(header, "sh_name", 0)? as usize;
-        let is = |name: &[u8]| {
-            let rest = names.get(at..).unwrap_or_default();
-            rest.strip_prefix(name).is_some_and(|rest| rest.first() == Some(&0))
-        };
-        let name = if is(HIP_FATBIN.as_bytes()) {
+        let text = names.get(at..).unwrap_or_default();
+        let is = |name: &str| text.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0));
+        let name = if is(HIP_FATBIN) {
             HIP_FATBIN
-        } else if kind == SHT_LLVM_OFFLOADING || is(LLVM_OFFLOADING.as_bytes()) {
+        } else if kind == SHT_LLVM_OFFLOADING || is(LLVM_OFFLOADING) {
             LLVM_OFFLOADING
         } else {
-            host.kpack |= is(KPACK_REF);
+            if text.starts_with(KPACK_REF) {
+                host.elsewhere = Some(HostError::Kpack);
+            } else if text.starts_with(OBJECT_BUNDLE) {
+                host.elsewhere = Some(HostError::ObjectBundle);
+            }
             continue;
         };
         if kind == SHT_NOBITS {

@@ -363,11 +363,10 @@ impl<'a> Opener<'a> {
             self.sequence(&Data::Borrowed(data), Some(section))
                 .map_err(|cause| inside(format!("section {name} at {:#x}", range.start), cause))?;
         }
-        match (none, host.kpack) {
-            (false, _) => Ok(()),
-            (true, true) => Err(HostError::Kpack.into()),
-            (true, false) => Err(HostError::NoDeviceCode { machine: name }.into()),
+        if none {
+            return Err(host.elsewhere.unwrap_or(HostError::NoDeviceCode { machine: name }).into());
         }
+        Ok(())
     }
 
     /// Containers one after the other, with zeros between.

@@ -214,7 +214,6 @@ fn host_files() {
     let shoff = u64::from_le_bytes(good()[0x28..0x30].try_into().unwrap()) as usize;
     let nobits = Section { kind: 8, ..section(".hip_fatbin", &fat) };
     let compressed = Section { flags: 0x802, ..section(".hip_fatbin", &fat) };
-    let none = |sections: &[Section<'_>]| host(sections);
     let text = refusals(vec![
         ("cut header", good()[..63].to_vec()),
         with("32 bits", good(), 4, &[1]),
@@ -229,13 +228,17 @@ fn host_files() {
         u64_at("section size that wraps", good(), shoff + 2 * 64 + 0x20, u64::MAX),
         ("no bytes in the file", host(&[nobits])),
         ("SHF_COMPRESSED", host(&[compressed])),
-        ("no device code", none(&[section(".text", b"\xc3")])),
-        ("no sections at all", none(&[])),
-        ("zeros only", none(&[section(".hip_fatbin", &[0; 4096])])),
-        ("kpack", none(&[section(".rocm_kpack_ref", b"\x82"), section(".hip_fatbin", &[0; 4096])])),
-        ("something else in it", none(&[section(".hip_fatbin", b"\0\0\0\0else")])),
-        ("a cut bundle in it", none(&[section(".hip_fatbin", &fat[..fat.len() - 1])])),
-        ("a damaged one behind", none(&[section(".hip_fatbin", &[fat.clone(), b"CCOB\x09\0\0\0".to_vec()].concat())])),
+        ("no device code", host(&[section(".text", b"\xc3")])),
+        ("no sections at all", host(&[])),
+        ("zeros only", host(&[section(".hip_fatbin", &[0; 4096])])),
+        ("kpack", host(&[section(".rocm_kpack_ref", b"\x82"), section(".hip_fatbin", &[0; 4096])])),
+        (
+            "relocatable object",
+            host(&[section("__CLANG_OFFLOAD_BUNDLE__hip-amdgcn-amd-amdhsa--gfx90a", b"BC\xc0\xde")]),
+        ),
+        ("something else in it", host(&[section(".hip_fatbin", b"\0\0\0\0else")])),
+        ("a cut bundle in it", host(&[section(".hip_fatbin", &fat[..fat.len() - 1])])),
+        ("a damaged one behind", host(&[section(".hip_fatbin", &[fat.clone(), b"CCOB\x09\0\0\0".to_vec()].concat())])),
     ]);
     insta::assert_snapshot!(text);
 }
