@@ -48,7 +48,7 @@ pub fn open(
 
 /// Finds a GPU that runs the image and opens it; the inner error says why none does.
 fn pick(kfd: &Arc<Kfd>, image: &TargetId, wanted: Option<u32>) -> Result<Result<Arc<Device>, String>, Failure> {
-    let topology = Topology::read(kfd.system()).map_err(kfd::Error::from)?;
+    let topology = Topology::read_gpus(kfd.system()).map_err(kfd::Error::from)?;
     let nodes: Vec<&Node> = match wanted {
         None => topology.gpus().collect(),
         Some(index) => match topology.gpus().find(|node| node.index == index) {

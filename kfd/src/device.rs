@@ -33,7 +33,7 @@ pub struct Device {
 }
 
 /// Bytes reserved at a time for buffers that are much smaller.
-const ARENA: usize = 64 << 20;
+const ARENA: usize = 1 << 30;
 
 impl Device {
     /// Acquires a GPU: opens its render node, ACQUIRE_VM, GET_PROCESS_APERTURES_NEW. `nodes` is
@@ -121,8 +121,11 @@ impl Device {
         }
         let mut arena = self.arena.lock().unwrap_or_else(PoisonError::into_inner);
         if arena.len() < len {
-            let base = map("address range for buffers", ARENA)?;
-            *arena = base..base + ARENA;
+            match map("address range for buffers", ARENA) {
+                Ok(base) => *arena = base..base + ARENA,
+                // RLIMIT_AS may leave room for less.
+                Err(_) => return map(purpose, len),
+            }
         }
         let base = arena.start;
         arena.start += len;

@@ -267,7 +267,7 @@ impl std::fmt::Display for Stop {
             }
             Stop::Timeout { kernel, limit, signal, value, read_index, write_index } => write!(
                 f,
-                "timeout: kernel {kernel} did not complete within {} s: signal {signal} is {value}, 0 was expected; the queue \
+                "timeout: kernel {kernel} did not complete within the limit of {} s: signal {signal} is {value}, 0 was expected; the queue \
                  took {read_index} of {write_index} packets",
                 limit.as_secs_f64()
             ),

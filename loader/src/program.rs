@@ -228,6 +228,13 @@ pub fn run(
             },
             // The program ended while the fault was on its way.
             Err(_) if ended.is_some() => break,
+            Err(Error::Stopped(mut stop)) => {
+                // The limit is on all kernels together; each was given what was left of it.
+                if let (Stop::Timeout { limit, .. }, Some(timeout)) = (stop.as_mut(), program.timeout) {
+                    *limit = timeout;
+                }
+                return Err(Error::Stopped(stop));
+            }
             Err(error) => return Err(error),
         }
         if ended.is_some() {

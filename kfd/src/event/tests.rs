@@ -35,7 +35,7 @@ fn the_first_signal_event_comes_with_the_page() {
     assert_eq!(second.page(), events.page());
     drop((signal, memory, _hw, events, second, device));
     let end = steps(&collector, &["DESTROY", "FREE", "UNMAP", "munmap"]);
-    assert_eq!(end, ["DESTROY_EVENT", "DESTROY_EVENT", "DESTROY_EVENT", "munmap 67067904"]);
+    assert_eq!(end, ["DESTROY_EVENT", "DESTROY_EVENT", "DESTROY_EVENT", "munmap 1073700864"]);
 }
 
 #[test]

@@ -29,13 +29,12 @@ fn a_life_in_order() {
     mmap ring
     mmap amd_queue_t
     mmap context save area
-    mmap context save area
     mmap doorbells
     munmap 73728
     munmap 12288
     munmap 12288
     munmap 48246784
-    munmap 67010560
+    munmap 1025396736
     munmap 8192
     close     fd 101
     close     fd 100

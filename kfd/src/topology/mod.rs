@@ -141,13 +141,22 @@ impl Topology {
     /// Reads all nodes. A node that cannot be read is remembered in [`Topology::skipped`] and no error. The reading is
     /// repeated when the generation number moved meanwhile.
     pub fn read(system: &System) -> Result<Topology, TopologyError> {
+        Topology::read_nodes(system, true)
+    }
+
+    /// As [`Topology::read`], leaving out the properties of nodes without a GPU: what a run needs.
+    pub fn read_gpus(system: &System) -> Result<Topology, TopologyError> {
+        Topology::read_nodes(system, false)
+    }
+
+    fn read_nodes(system: &System, all: bool) -> Result<Topology, TopologyError> {
         let generation_path = format!("{TOPOLOGY}/generation_id");
         let generation = || parsed(&generation_path, parse::number(&read(system, &generation_path)?));
         let mut before = generation()?;
         for _ in 0..MAX_TRIES {
             let mut topology = Topology { generation: before, nodes: Vec::new(), skipped: Vec::new() };
             for index in numbered(system, &format!("{TOPOLOGY}/nodes"))? {
-                match Node::read(system, index) {
+                match Node::read(system, index, all) {
                     Ok(node) => topology.nodes.push(node),
                     Err(reason) => topology.skipped.push(Skipped { index, reason }),
                 }
@@ -179,11 +188,15 @@ impl Topology {
 }
 
 impl Node {
-    fn read(system: &System, index: u32) -> Result<Node, TopologyError> {
+    fn read(system: &System, index: u32, all: bool) -> Result<Node, TopologyError> {
         let path = format!("{TOPOLOGY}/nodes/{index}/gpu_id");
         let gpu_id = parsed(&path, parse::number_u32(&read(system, &path)?))?;
-        let path = format!("{TOPOLOGY}/nodes/{index}/properties");
-        let properties = parsed(&path, NodeProperties::parse(&read(system, &path)?))?;
+        let properties = if all || gpu_id != 0 {
+            let path = format!("{TOPOLOGY}/nodes/{index}/properties");
+            parsed(&path, NodeProperties::parse(&read(system, &path)?))?
+        } else {
+            NodeProperties::default()
+        };
         Ok(Node { index, gpu_id: (gpu_id != 0).then_some(GpuId(gpu_id)), properties })
     }
 
