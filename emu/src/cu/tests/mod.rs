@@ -1,5 +1,6 @@
 //! Dispatches through a whole engine, on page tables made by hand.
 
+mod compiled;
 #[rustfmt::skip]
 mod kernels;
 mod launch;
