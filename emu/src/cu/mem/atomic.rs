@@ -3,7 +3,8 @@
 use super::super::inst::Inst;
 use super::super::wave::Wave;
 use super::access::{read32, write32};
-use super::lanes::{Lanes, ones};
+use super::lanes::Lanes;
+use super::pattern::ones;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// A read-modify-write. `data` is the operand, `cmp` the value compared with.
@@ -270,7 +271,7 @@ fn f32_to_bf16(value: f32) -> u16 {
 /// # Safety
 /// `at` must be valid and a multiple of 4.
 #[inline(always)]
-unsafe fn host32(op: Rmw, at: *mut u8, data: u32, cmp: u32) -> u32 {
+pub unsafe fn host32(op: Rmw, at: *mut u8, data: u32, cmp: u32) -> u32 {
     // SAFETY: the caller's promise.
     let cell = unsafe { AtomicU32::from_ptr(at.cast()) };
     match op {
@@ -295,7 +296,7 @@ unsafe fn host32(op: Rmw, at: *mut u8, data: u32, cmp: u32) -> u32 {
 /// # Safety
 /// `at` must be valid and a multiple of 8.
 #[inline(always)]
-unsafe fn host64(op: Rmw, at: *mut u8, data: u64, cmp: u64) -> u64 {
+pub unsafe fn host64(op: Rmw, at: *mut u8, data: u64, cmp: u64) -> u64 {
     // SAFETY: the caller's promise.
     let cell = unsafe { AtomicU64::from_ptr(at.cast()) };
     match op {

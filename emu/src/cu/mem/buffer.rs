@@ -10,10 +10,10 @@ use super::super::inst::{Handler, Inst, Src};
 use super::super::lower::{Lowering, Unsupported, Width};
 use super::super::wave::Wave;
 use super::atomic::{self, Registers, flag};
-use super::lanes::{
-    Kind, Lanes, Layout, Pattern, load_lanes, load_pattern, ones, pattern32, store_lanes, store_pattern, widen,
-};
+use super::element::{Kind, load_lanes, store_lanes};
+use super::lanes::{Lanes, Layout, load_pattern, store_pattern};
 use super::names::{self, Vmem};
+use super::pattern::{Pattern, ones, pattern32, widen};
 use super::port::{Denied, fault};
 use super::resource::Resource;
 use super::{blank, by_lanes, fence, flat, format, leveled, scratch};

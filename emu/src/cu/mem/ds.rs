@@ -11,7 +11,8 @@ use super::super::lower::{Lowering, Unsupported};
 use super::super::wave::{Row, Wave, scalar};
 use super::access::{read32, read64, write32, write64};
 use super::atomic::{Rmw, apply32, apply64, flag};
-use super::lanes::{Kind, Pattern, load_lanes, load_same, load_step, ones, pattern32, store_lanes, store_step};
+use super::element::{Kind, load_lanes, load_same, load_step, store_lanes, store_step};
+use super::pattern::{Pattern, ones, pattern32};
 use super::{blank, by_lanes, ds_lane, leveled, nop};
 use crate::isa::{Decoded, Operand};
 

@@ -8,7 +8,7 @@ use super::super::lower::Lowering;
 use super::super::wave::Wave;
 use super::by_lanes;
 use super::ds::copy_row;
-use super::lanes::ones;
+use super::pattern::ones;
 use crate::isa::Family;
 
 /// Halves of 32 lanes are separate.

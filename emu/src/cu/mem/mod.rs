@@ -6,17 +6,19 @@
 //! ([`access`]). LDS belongs to the one thread that runs the work-group and is accessed plainly ([`ds`]).
 //!
 //! A vector memory instruction is two halves: where each lane's data lies ([`flat`], [`scratch`], [`buffer`]) and what
-//! is done there ([`lanes`], [`atomic`]).
+//! is done there ([`element`], [`lanes`], [`atomic`]).
 
 mod access;
 mod atomic;
 mod buffer;
 mod ds;
 mod ds_lane;
+mod element;
 mod flat;
 mod format;
 mod lanes;
 mod names;
+mod pattern;
 mod port;
 mod resource;
 mod scratch;

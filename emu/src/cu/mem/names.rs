@@ -4,7 +4,7 @@
 //! `atomic_sub_clamp_u32`); all spellings of an operation lead to one value here.
 
 use super::atomic::Rmw;
-use super::lanes::Kind;
+use super::element::Kind;
 
 /// What a FLAT, GLOBAL, SCRATCH, MUBUF or MTBUF instruction does at its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,10 @@
 use super::super::inst::{Handler, Inst, Src};
 use super::super::lower::{Lowering, Unsupported};
 use super::super::wave::{Wave, scalar};
-use super::lanes::{Kind, Lanes, Layout, Pattern, load_lanes, load_step, pattern32, store_lanes, store_step};
+use super::element::{Kind, load_lanes, load_step, store_lanes, store_step};
+use super::lanes::{Lanes, Layout};
 use super::names::{self, Vmem};
+use super::pattern::{Pattern, pattern32};
 use super::port::{Denied, fault};
 use super::{blank, by_lanes, flat, leveled, nop};
 use crate::isa::{Decoded, Family, Operand, Target};

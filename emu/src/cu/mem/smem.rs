@@ -1,21 +1,27 @@
-//! SMEM: loads into scalar registers, the clocks, the scalar cache's controls.
+//! SMEM: loads into scalar registers, GFX9's stores and atomics, the clocks, the scalar cache's controls.
 //!
-//! Lowered: `src[0]` base (a pair, or a buffer resource of four), `src[1]` offset register when [`OFFSET`] is set, `imm`
-//! offset, `aux` dwords or a [`Kind`], `dst` first register.
+//! Lowered: `src[0]` base (a pair, or a buffer resource of four), `src[1]` offset register when [`OFFSET`] is set,
+//! `src[2]` data, `imm` offset, `aux` signed bytes of a part or an [`Rmw`], `dst` first register.
 
 use super::super::inst::{Inst, Src};
 use super::super::lower::{Lowering, Unsupported};
 use super::super::wave::{Wave, scalar};
-use super::access::{read8, read16, read32};
+use super::access::{read8, read16, read32, write32};
+use super::atomic::{Rmw, host32, host64};
+use super::names::{self, Vmem};
 use super::port::{Denied, fault};
 use super::{blank, fence, nop};
 use crate::isa::{Decoded, Operand};
-use trace::Access;
+use trace::{Access, FaultKind};
 
 /// There is an offset register.
 const OFFSET: u8 = 1;
 /// The base is a buffer resource.
 const BUFFER: u8 = 2;
+/// An atomic of 64 bits.
+const WIDE: u8 = 4;
+/// An atomic that returns the value before.
+const RETURNS: u8 = 8;
 
 /// Bytes of a load by the mnemonic behind `s_load_` or `s_buffer_load_`, negative when sign-extended.
 const LOADS: &[(&str, i8)] = &[
@@ -44,6 +50,39 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
         let bytes = LOADS.iter().find(|(known, _)| *known == rest).ok_or(Unsupported::Operation)?.1;
         return lower_load(decoded, lowering, bytes, buffer);
     }
+    let buffer = name.strip_prefix("s_buffer_store_").map(|rest| (rest, BUFFER));
+    if let Some((rest, flags)) = buffer.or_else(|| name.strip_prefix("s_store_").map(|rest| (rest, 0))) {
+        let run = match rest {
+            "dword" => store::<1>,
+            "dwordx2" => store::<2>,
+            "dwordx4" => store::<4>,
+            _ => return Err(Unsupported::Operation),
+        };
+        let mut inst = blank(decoded, run);
+        inst.flags = flags;
+        inst.src[2] = Src::scalar(lowering.scalar(decoded.src[2])?);
+        lower_address(decoded, lowering, &mut inst)?;
+        return Ok(inst);
+    }
+    let plain = name.strip_prefix("s_").filter(|rest| rest.starts_with("atomic_"));
+    let buffer = name.strip_prefix("s_buffer_").filter(|rest| rest.starts_with("atomic_")).map(|rest| (rest, BUFFER));
+    if let Some((rest, flags)) = buffer.or_else(|| plain.map(|rest| (rest, 0))) {
+        let (op, wide) = match names::vmem(rest) {
+            Some(Vmem::Atomic32(op)) => (op, 0),
+            Some(Vmem::Atomic64(op)) => (op, WIDE),
+            _ => return Err(Unsupported::Operation),
+        };
+        let mut inst = blank(decoded, atomic);
+        inst.aux = op as u16;
+        inst.flags = flags | wide;
+        inst.src[2] = Src::scalar(lowering.scalar(decoded.src[2])?);
+        if decoded.mods.returns {
+            inst.flags |= RETURNS;
+            inst.dst = destination(decoded, lowering, if wide != 0 { 2 } else { 1 })?;
+        }
+        lower_address(decoded, lowering, &mut inst)?;
+        return Ok(inst);
+    }
     match name {
         // Caches do not exist here: prefetches have nothing to do, write-backs and invalidations order accesses.
         "s_prefetch_inst"
@@ -52,7 +91,9 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
         | "s_prefetch_data_pc_rel"
         | "s_buffer_prefetch_data"
         | "s_dcache_discard"
-        | "s_dcache_discard_x2" => Ok(blank(decoded, nop)),
+        | "s_dcache_discard_x2"
+        | "s_atc_probe"
+        | "s_atc_probe_buffer" => Ok(blank(decoded, nop)),
         "s_dcache_inv" | "s_dcache_inv_vol" | "s_dcache_wb" | "s_dcache_wb_vol" | "s_gl1_inv" => {
             Ok(blank(decoded, fence))
         }
@@ -97,6 +138,11 @@ fn lower_load(decoded: &Decoded, lowering: &mut Lowering, bytes: i8, buffer: u8)
     inst.aux = bytes as i16 as u16;
     inst.flags = buffer;
     inst.dst = destination(decoded, lowering, dwords)?;
+    lower_address(decoded, lowering, &mut inst)?;
+    Ok(inst)
+}
+
+fn lower_address(decoded: &Decoded, lowering: &Lowering, inst: &mut Inst) -> Result<(), Unsupported> {
     inst.src[0] = Src::scalar(lowering.scalar(decoded.src[0])?);
     inst.imm = decoded.mods.offset;
     match decoded.src[1] {
@@ -108,7 +154,7 @@ fn lower_load(decoded: &Decoded, lowering: &mut Lowering, bytes: i8, buffer: u8)
             inst.flags |= OFFSET;
         }
     }
-    Ok(inst)
+    Ok(())
 }
 
 /// Immediate plus offset register.
@@ -195,6 +241,75 @@ unsafe fn buffer_load<const N: usize>(wave: &mut Wave, inst: &Inst) {
         }
     }
     write(wave, inst.dst, &values);
+}
+
+/// Address of `bytes` bytes, None when the buffer does not hold them.
+fn address(wave: &Wave, inst: &Inst, bytes: u64) -> Option<u64> {
+    let first = inst.src[0].value() as usize;
+    let offset = offset(wave, inst) & !3;
+    if inst.flags & BUFFER == 0 {
+        return Some(wave.scalar64(first as u8).wrapping_add(offset) & !3);
+    }
+    let (base, size) = resource(wave, first);
+    (size.saturating_sub(offset) >= bytes).then(|| base.wrapping_add(offset))
+}
+
+/// Stores dwords; those beyond the buffer's end are dropped (GFX9).
+unsafe fn store<const N: usize>(wave: &mut Wave, inst: &Inst) {
+    wave.port.begin();
+    let inside = (0..=N).rev().find(|count| address(wave, inst, 4 * *count as u64).is_some()).unwrap_or(0);
+    let Some(va) = address(wave, inst, 4 * inside as u64).filter(|_| inside != 0) else { return };
+    if let Some((va, kind)) = wave.port.denied(va, 4 * inside as u64, true) {
+        return fault(wave, inst, Access::Write, Denied { kind, va, lanes: 0, detail: None });
+    }
+    for index in 0..inside {
+        let value = wave.scalar[inst.src[2].value() as usize + index];
+        // Mappings are made of pages, so an aligned dword has one.
+        if let Some(host) = wave.port.host(va + 4 * index as u64, 4, true) {
+            // SAFETY: the window holds the dword.
+            unsafe { write32(host, value) };
+        }
+    }
+}
+
+/// One atomic for the wave, its operands and result in scalar registers (GFX9).
+unsafe fn atomic(wave: &mut Wave, inst: &Inst) {
+    wave.port.begin();
+    let op = Rmw::from_number(inst.aux);
+    let wide = inst.flags & WIDE != 0;
+    let bytes = if wide { 8 } else { 4 };
+    let Some(va) = address(wave, inst, bytes) else {
+        if inst.flags & RETURNS != 0 {
+            write(wave, inst.dst, &[0, 0][..bytes as usize / 4]);
+        }
+        return;
+    };
+    if va % bytes != 0 {
+        let detail = Some(format!("an atomic of {bytes} bytes needs an address that is a multiple of {bytes}"));
+        let denied = Denied { kind: FaultKind::Aperture, va, lanes: 0, detail };
+        return fault(wave, inst, Access::Atomic, denied);
+    }
+    let Some(host) = wave.port.host(va, bytes, true) else {
+        // An aligned element never lies in two pages, so the access was denied.
+        if let Some((va, kind)) = wave.port.denied(va, bytes, true) {
+            fault(wave, inst, Access::Atomic, Denied { kind, va, lanes: 0, detail: None });
+        }
+        return;
+    };
+    let data = inst.src[2].value() as u8;
+    // SAFETY: the window holds the element, whose address is aligned: spans lie at page boundaries on both sides.
+    let old = unsafe {
+        if wide {
+            let cmp = if op.compares() { wave.scalar64(data + 2) } else { 0 };
+            host64(op, host, wave.scalar64(data), cmp)
+        } else {
+            let word = |index: usize| wave.scalar[data as usize + index];
+            host32(op, host, word(0), if op.compares() { word(1) } else { 0 }) as u64
+        }
+    };
+    if inst.flags & RETURNS != 0 {
+        write(wave, inst.dst, &[old as u32, (old >> 32) as u32][..bytes as usize / 4]);
+    }
 }
 
 /// Bytes and 16-bit words, which need no alignment to a dword (GFX12).

@@ -155,6 +155,26 @@ fn compare_and_swap_takes_new_then_compared() {
 }
 
 #[test]
+fn lanes_on_words_of_their_own() {
+    for mut rig in Rig::all(&[Target::Gfx90a, Target::Gfx1100]) {
+        rig.map(BASE, 1, true);
+        rig.row64(2, |lane| BASE + 8 * (lane * 7 % 64));
+        rig.row64(4, |lane| lane << 33 | lane);
+        let name = name(&rig, "global_atomic_add_x2", "global_atomic_add_u64");
+        let add =
+            with(inst(Format::Global, name, v(6, 2), [v(2, 2), v(4, 2), Operand::Off]), |mods| mods.returns = true);
+        rig.ok(&add);
+        for lane in 0..rig.lanes() {
+            let va = BASE + 8 * (lane as u64 * 7 % 64);
+            let before = pattern32(va) as u64 | (pattern32(va + 4) as u64) << 32;
+            assert_eq!(rig.v(6, lane) as u64 | (rig.v(7, lane) as u64) << 32, before);
+            let after = rig.peek(va) as u64 | (rig.peek(va + 4) as u64) << 32;
+            assert_eq!(after, before.wrapping_add((lane as u64) << 33 | lane as u64));
+        }
+    }
+}
+
+#[test]
 fn misaligned_or_denied_atomics_fault_before_any_lane() {
     let mut rig = Rig::new(Target::Gfx1100, 32);
     rig.map(BASE, 1, true);

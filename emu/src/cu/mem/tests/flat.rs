@@ -1,6 +1,6 @@
 //! GLOBAL and FLAT.
 
-use super::super::lanes::Kind;
+use super::super::element::Kind;
 use super::*;
 use crate::isa::Special;
 
@@ -350,6 +350,74 @@ fn flat_addresses_reach_lds_scratch_and_memory_in_one_instruction() {
         assert!(fault.detail.contains("outside the 64 bytes of scratch a lane has"), "{}", fault.detail);
         assert_eq!(rig.peek(BASE), 7000);
         assert_eq!(rig.lds(4), 7001);
+    }
+}
+
+#[test]
+fn private_addresses_alone() {
+    for mut rig in Rig::all(&[Target::Gfx90a, Target::Gfx1030, Target::Gfx1100, Target::Gfx1201]) {
+        let lanes = rig.lanes();
+        rig.scratch(0x10_0000, 64);
+        for register in [102, super::super::super::wave::scalar::FLAT_SCRATCH] {
+            rig.s64(register, 0x10_0000);
+        }
+        let old = rig.target.family() < crate::isa::Family::Gfx11;
+        let load = if old { "flat_load_dwordx2" } else { "flat_load_b64" };
+        let store = if old { "flat_store_dwordx2" } else { "flat_store_b64" };
+        let byte = if old { "flat_load_ubyte" } else { "flat_load_u8" };
+        let load = inst(Format::Flat, load, v(8, 2), [v(2, 2), Operand::None, Operand::Off]);
+        let store = inst(Format::Flat, store, Operand::None, [v(2, 2), v(4, 2), Operand::Off]);
+        let byte = inst(Format::Flat, byte, v(8, 1), [v(2, 2), Operand::None, Operand::Off]);
+        let at = |offset: u64, lane: u32| 0x10_0000 + offset / 4 * 4 * lanes as u64 + 4 * lane as u64 + offset % 4;
+        // One offset, offsets by lane, offsets that cross a dword.
+        for offset in [|_: u64| 24, |lane: u64| lane * 12 % 56, |lane| lane % 50 + 1] {
+            rig.row64(2, move |lane| (PRIVATE as u64) << 32 | offset(lane));
+            rig.row64(4, |lane| 0x0807_0605_0403_0201u64.wrapping_mul(lane + 1));
+            for mask in masks(lanes) {
+                for word in 0..16 * lanes as u64 {
+                    rig.poke(0x10_0000 + 4 * word, 0xeeee_eeee);
+                }
+                rig.wave.set_exec(mask);
+                rig.row64(8, |_| 7);
+                rig.ok(&store);
+                rig.ok(&load);
+                for lane in 0..lanes {
+                    let active = mask >> lane & 1 != 0;
+                    let expected = if active { 0x0807_0605_0403_0201u64.wrapping_mul(lane as u64 + 1) } else { 7 };
+                    assert_eq!(rig.v(8, lane) as u64 | (rig.v(9, lane) as u64) << 32, expected);
+                    for index in 0..8 {
+                        let got = rig.bytes(at(offset(lane as u64) + index, lane), 1)[0];
+                        assert_eq!(got, if active { (expected >> (8 * index)) as u8 } else { 0xee });
+                    }
+                }
+                rig.ok(&byte);
+                let first = mask.trailing_zeros();
+                assert_eq!(rig.v(8, first), rig.bytes(at(offset(first as u64), first), 1)[0] as u32);
+            }
+        }
+    }
+}
+
+#[test]
+fn scattered_lanes_end_where_the_mapping_ends() {
+    for mut rig in Rig::all(&TARGETS) {
+        rig.map(BASE, 1, true);
+        let load = if rig.target == Target::Gfx90a { "global_load_dwordx2" } else { "global_load_b64" };
+        let load = inst(Format::Global, load, v(8, 2), [v(2, 2), Operand::None, Operand::Off]);
+        for beyond in 0..2 {
+            rig.row64(2, |lane| match lane {
+                1 => BASE,
+                6 => BASE + PAGE - 8 + beyond,
+                _ => BASE + lane * 24 % 2048,
+            });
+            if beyond == 0 {
+                rig.ok(&load);
+                assert_eq!((rig.v(8, 6), rig.v(9, 6)), (pattern32(BASE + PAGE - 8), pattern32(BASE + PAGE - 4)));
+            } else {
+                let fault = rig.fault(&load);
+                assert_eq!(kind(&fault), (FaultKind::NotPresent, BASE + PAGE, Some(Access::Read), 1 << 6));
+            }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod atomic;
 mod buffer;
+mod coverage;
 mod ds;
 mod flat;
 mod scratch;

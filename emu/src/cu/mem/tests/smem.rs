@@ -112,6 +112,45 @@ fn buffers_end_at_num_records() {
 }
 
 #[test]
+fn scalar_stores_and_atomics() {
+    let mut rig = Rig::new(Target::Gfx90a, 64);
+    rig.map(BASE, 1, true);
+    rig.map(BASE + PAGE, 1, false);
+    rig.s64(0, BASE + 16);
+    rig.wave.scalar[8..12].copy_from_slice(&[1, 2, 3, 4]);
+    let data = |dwords| [s(0, 2), Operand::None, s(8, dwords)];
+    let store = inst(Format::Smem, "s_store_dwordx4", Operand::None, data(4));
+    rig.ok(&with(store.clone(), |mods| mods.offset = 7));
+    assert_eq!([20, 24, 28, 32].map(|at| rig.peek(BASE + at)), [1, 2, 3, 4]);
+    let fault = rig.fault(&with(store, |mods| mods.offset = 4096 - 24));
+    assert_eq!(kind(&fault), (FaultKind::ReadOnly, BASE + PAGE, Some(Access::Write), 0));
+    assert_eq!(rig.peek(BASE + PAGE - 8), pattern32(BASE + PAGE - 8));
+
+    // One for the wave, whatever EXEC says.
+    rig.wave.set_exec(0);
+    let add = inst(Format::Smem, "s_atomic_add", s(12, 1), data(1));
+    rig.ok(&with(add, |mods| (mods.offset, mods.returns) = (16, true)));
+    assert_eq!((rig.peek(BASE + 32), rig.wave.scalar[12]), (5, 4));
+    rig.wave.scalar[8..12].copy_from_slice(&[70, 80, 2, 3]);
+    let swap = inst(Format::Smem, "s_atomic_cmpswap_x2", s(8, 2), data(4));
+    rig.ok(&with(swap.clone(), |mods| (mods.offset, mods.returns) = (8, true)));
+    assert_eq!((rig.peek(BASE + 24), rig.peek(BASE + 28)), (70, 80));
+    assert_eq!(rig.wave.scalar[8..10], [2, 3]);
+    let fault = rig.fault(&with(swap, |mods| mods.offset = 4));
+    assert_eq!(kind(&fault), (FaultKind::Aperture, BASE + 20, Some(Access::Atomic), 0));
+
+    // A buffer's end.
+    rig.s64(4, BASE);
+    (rig.wave.scalar[6], rig.wave.scalar[7]) = (24, 0);
+    let store = inst(Format::Smem, "s_buffer_store_dwordx2", Operand::None, [s(4, 4), Operand::None, s(8, 2)]);
+    rig.ok(&with(store, |mods| mods.offset = 20));
+    assert_eq!((rig.peek(BASE + 20), rig.peek(BASE + 24)), (2, 70));
+    let add = inst(Format::Smem, "s_buffer_atomic_or", s(12, 1), [s(4, 4), Operand::None, s(8, 1)]);
+    rig.ok(&with(add, |mods| (mods.offset, mods.returns) = (24, true)));
+    assert_eq!((rig.peek(BASE + 24), rig.wave.scalar[12]), (70, 0));
+}
+
+#[test]
 fn clocks_run() {
     let mut rig = Rig::new(Target::Gfx90a, 64);
     for name in ["s_memrealtime", "s_memtime"] {
@@ -146,7 +185,7 @@ fn cache_controls_and_refusals() {
     for name in ["s_dcache_inv", "s_dcache_wb", "s_gl1_inv"] {
         rig.ok(&inst::<0>(Format::Smem, name, Operand::None, []));
     }
-    for name in ["s_store_dword", "s_atomic_add", "s_scratch_load_dword", "s_atc_probe"] {
+    for name in ["s_scratch_load_dword", "s_store_dwordx8", "s_atomic_frob"] {
         assert!(matches!(rig.lower(&inst(Format::Smem, name, s(4, 1), [s(0, 2)])), Err(Unsupported::Operation)));
     }
 }
