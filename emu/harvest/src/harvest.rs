@@ -39,6 +39,8 @@ pub struct Row {
     pub slots: Vec<Slot>,
     /// Modifier fields and the bits of them that LLVM prints.
     pub mods: Vec<(Field, u32)>,
+    /// Bits in the printed `op_sel` list, or `byte`.
+    pub op_sel: Option<String>,
     /// The accepted fill.
     pub fill: Fill,
     /// What LLVM printed for it.
@@ -169,7 +171,7 @@ fn row(
         }
     }
     assign(target, form, mnemonic, &mut slots);
-    Row { form, opcode, mnemonic: mnemonic.to_owned(), suffix, slots, mods: Vec::new(), fill, line: line.clone() }
+    Row { form, opcode, mnemonic: mnemonic.to_owned(), suffix, slots, mods: Vec::new(), op_sel: None, fill, line: line.clone() }
 }
 
 /// Suffixes that name an encoding, longest first.
@@ -267,11 +269,11 @@ fn assign(target: Target, form: Form, mnemonic: &str, slots: &mut Vec<Slot>) {
     const SOURCES: [&str; 4] = ["s0", "s1", "s2", "s3"];
     match form.base() {
         Form::Sop1 | Form::Sop2 | Form::Sopc | Form::Sopk | Form::Sopp => {
+            let mut sources = SOURCES.iter();
             for slot in slots.iter_mut() {
                 slot.slot = match slot.field.as_str() {
                     "sdst" => "d",
-                    "src0" | "simm16" => "s0",
-                    _ => "s1",
+                    _ => sources.next().unwrap_or(&"s3"),
                 };
             }
         }
@@ -442,6 +444,15 @@ fn modifiers(target: Target, _form: Form, layout: &Layout, rows: &mut [Row]) -> 
         let row = &mut rows[index];
         if line.text == row.line.text || line.len != row.line.len {
             continue;
+        }
+        if field == Field::OpSel && row.form.base() == Form::Vop3 {
+            let modifiers = Instruction::parse(&line.text).modifiers;
+            let list = modifiers.iter().find_map(|modifier| modifier.strip_prefix("op_sel:"));
+            if modifiers.iter().any(|modifier| modifier.starts_with("byte_sel:")) {
+                row.op_sel = Some("byte".to_owned());
+            } else if let Some(list) = list {
+                row.op_sel = Some(list.split(',').count().to_string());
+            }
         }
         match row.mods.iter_mut().find(|(known, _)| *known == field) {
             Some((_, mask)) => *mask |= bits,

@@ -4,6 +4,7 @@ mod agree;
 mod fills;
 mod harvest;
 mod mc;
+mod samples;
 mod table;
 mod text;
 
@@ -14,7 +15,8 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 kfdrun-harvest harvest [--check] [--target TARGET]...   write (or compare) the decode tables, with llvm-mc
-kfdrun-harvest agree [--target TARGET]... [--show N] FILE|FOLDER...   compare disassembly with llvm-objdump";
+kfdrun-harvest agree [--target TARGET]... [--show N] FILE|FOLDER...   compare disassembly with llvm-objdump
+kfdrun-harvest agree --samples N [--target TARGET]...   compare N encodings of each table row with llvm-mc";
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +39,7 @@ struct Args {
     targets: Vec<Target>,
     check: bool,
     show: usize,
+    samples: u32,
     paths: Vec<PathBuf>,
 }
 
@@ -62,6 +65,10 @@ fn run() -> Result<(), Error> {
                 let name = value()?;
                 let target = Target::from_name(&name).ok_or_else(|| Error::Usage(format!("no target {name}")))?;
                 args.targets.push(target);
+            }
+            "--samples" => {
+                let number = value()?;
+                args.samples = number.parse().map_err(|_| Error::Usage(format!("{number} is no number")))?;
             }
             "--show" => {
                 let number = value()?;
@@ -121,6 +128,11 @@ fn agree_all(args: &Args) -> Result<(), Error> {
         let Some(target) = agree::target_of(&bytes) else { continue };
         if args.targets.contains(&target) {
             all.entry(target).or_default().add(agree::file(target, &path)?);
+        }
+    }
+    if args.samples > 0 {
+        for target in &args.targets {
+            all.entry(*target).or_default().add(agree::samples(*target, args.samples)?);
         }
     }
     let mut different = 0;

@@ -2,7 +2,7 @@
 
 use crate::harvest::{Harvest, Row, Slot};
 use emu::isa::Target;
-use emu::isa::layout::Form;
+use emu::isa::layout::{Field, Form};
 use std::fmt::Write;
 
 /// The table's text: a header, the column names, a row a line.
@@ -21,7 +21,12 @@ pub fn write(target: Target, version: &str, harvest: &Harvest) -> String {
 
 fn line(row: &Row) -> String {
     let slots: Vec<String> = row.slots.iter().map(slot).collect();
-    let mods: Vec<String> = row.mods.iter().map(|(field, mask)| format!("{}:{mask:x}", field.name())).collect();
+    let count = |field: Field| match &row.op_sel {
+        Some(count) if field == Field::OpSel => format!("*{count}"),
+        _ => String::new(),
+    };
+    let mods: Vec<String> =
+        row.mods.iter().map(|(field, mask)| format!("{}:{mask:x}{}", field.name(), count(*field))).collect();
     let or_dash = |text: String| if text.is_empty() { "-".to_owned() } else { text };
     format!(
         "{}\t{:#x}\t{}\t{}\t{}\t{}",

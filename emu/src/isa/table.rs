@@ -125,7 +125,12 @@ pub struct ModMasks {
     pub sext: u8,
     pub sel: u8,
     pub dst_sel: u8,
+    /// Bits in the printed `op_sel` list; 0: not printed.
+    pub op_sel_count: u8,
 }
+
+/// `op_sel` is printed as `byte_sel`: as [`ModMasks::op_sel_count`].
+pub const BYTE_SEL: u8 = 255;
 
 /// An operation in one form.
 #[derive(Clone, Debug)]
@@ -355,7 +360,13 @@ impl Line {
         let mut masks = ModMasks::default();
         let mut fields = 0u128;
         for word in words(mods) {
+            let (word, count) = word.split_once('*').unwrap_or((word, ""));
             let (field, mask) = self.modifier(word)?;
+            match count {
+                "" => {}
+                "byte" => masks.op_sel_count = BYTE_SEL,
+                _ => masks.op_sel_count = count.parse().map_err(|_| self.word(count, "count"))?,
+            }
             fields |= 1 << field as u32;
             let mask = mask as u8;
             match field {

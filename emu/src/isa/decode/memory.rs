@@ -55,9 +55,10 @@ impl Raw<'_> {
             }
         } else {
             decoded.mods.offset = signed(offset, width);
-            if let Operand::Special { reg: Special::Null, .. } = decoded.src[1] {
-                decoded.src[1] = Operand::None;
-            }
+            decoded.src[1] = match super::operand::selector(self.target, soffset, 1) {
+                None | Some(Operand::Special { reg: Special::Null, .. }) => Operand::None,
+                Some(register) => register,
+            };
         }
         if self.row.atomic {
             decoded.mods.returns = self.returns();
@@ -97,9 +98,7 @@ impl Raw<'_> {
         let width = self.layout.fields[Field::Offset as usize].width;
         let offset = self.layout.get(Field::Offset, self.bits);
         let is_signed = self.form != Form::Flat || self.family == Family::Gfx12;
-        // FLAT's offset is unsigned and one bit shorter.
-        decoded.mods.offset =
-            if is_signed { signed(offset, width) } else { (offset & ((1 << (width - 1)) - 1)) as i32 };
+        decoded.mods.offset = if is_signed { signed(offset, width) } else { offset as i32 };
         decoded.mods.cpol = self.cache_policy();
         decoded.mods.lds = self.flag(Field::Lds) || decoded.mnemonic.contains("_lds_");
         self.addresses(decoded);
@@ -171,11 +170,13 @@ impl Raw<'_> {
         }
         if decoded.mods.lds {
             decoded.dst = Operand::None;
-        } else if decoded.mods.tfe
-            && let Operand::Vgpr { dwords, .. } = &mut decoded.dst
-        {
-            // One more register receives the status.
-            *dwords += 1;
+        } else if decoded.mods.tfe {
+            // One more register, for the status.
+            for operand in [&mut decoded.dst, &mut decoded.src[1]] {
+                if let Operand::Vgpr { dwords, .. } = operand {
+                    *dwords += 1;
+                }
+            }
         }
     }
 }
