@@ -28,7 +28,7 @@ macro_rules! element {
         /// `at` must be valid for reading an element; any alignment.
         #[inline(always)]
         pub unsafe fn $read(at: *const u8) -> $int {
-            if at.addr() % size_of::<$int>() == 0 {
+            if at.addr().is_multiple_of(size_of::<$int>()) {
                 // SAFETY: valid by the caller's promise, aligned by the test.
                 unsafe { <$atomic>::from_ptr(at.cast_mut().cast()) }.load(Relaxed)
             } else {
@@ -45,7 +45,7 @@ macro_rules! element {
         /// `at` must be valid for writing an element; any alignment.
         #[inline(always)]
         pub unsafe fn $write(at: *mut u8, value: $int) {
-            if at.addr() % size_of::<$int>() == 0 {
+            if at.addr().is_multiple_of(size_of::<$int>()) {
                 // SAFETY: valid by the caller's promise, aligned by the test.
                 unsafe { <$atomic>::from_ptr(at.cast()) }.store(value, Relaxed);
             } else {

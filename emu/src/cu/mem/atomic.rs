@@ -425,37 +425,40 @@ pub unsafe fn run_at<const L: usize>(
     let (data, dst) = unsafe {
         (wave.rows.byte_add(data as usize), dst.map_or(std::ptr::null_mut(), |dst| wave.rows.byte_add(dst as usize)))
     };
-    // SAFETY (both arms): rows as above; the memory by the caller's promise. A lane's operands are read before its
-    // destination, which may be the same register, is written.
-    ones(mask, |lane| unsafe {
+    ones(mask, |lane| {
         let at = at(lane);
-        if wide {
-            let operand =
-                |index: usize| *data.add(lane + index * L) as u64 | (*data.add(lane + (index + 1) * L) as u64) << 32;
-            let value = operand(0);
-            let cmp = if op.compares() { operand(2) } else { 0 };
-            let old = match at {
-                None => 0,
-                Some(at) if stride == 4 => host64(op, at, value, cmp),
-                Some(at) => {
-                    // Scratch: the halves lie apart, and no other lane or thread knows them.
-                    let old = read32(at) as u64 | (read32(at.add(stride)) as u64) << 32;
-                    let new = apply64(op, old, value, cmp);
-                    write32(at, new as u32);
-                    write32(at.add(stride), (new >> 32) as u32);
-                    old
+        // SAFETY: rows as above; the memory by the caller's promise. A lane's operands are read before its
+        // destination, which may be the same register, is written.
+        unsafe {
+            if wide {
+                let operand = |index: usize| {
+                    *data.add(lane + index * L) as u64 | (*data.add(lane + (index + 1) * L) as u64) << 32
+                };
+                let value = operand(0);
+                let cmp = if op.compares() { operand(2) } else { 0 };
+                let old = match at {
+                    None => 0,
+                    Some(at) if stride == 4 => host64(op, at, value, cmp),
+                    Some(at) => {
+                        // Scratch: the halves lie apart, and no other lane or thread knows them.
+                        let old = read32(at) as u64 | (read32(at.add(stride)) as u64) << 32;
+                        let new = apply64(op, old, value, cmp);
+                        write32(at, new as u32);
+                        write32(at.add(stride), (new >> 32) as u32);
+                        old
+                    }
+                };
+                if !dst.is_null() {
+                    *dst.add(lane) = old as u32;
+                    *dst.add(lane + L) = (old >> 32) as u32;
                 }
-            };
-            if !dst.is_null() {
-                *dst.add(lane) = old as u32;
-                *dst.add(lane + L) = (old >> 32) as u32;
-            }
-        } else {
-            let value = *data.add(lane);
-            let cmp = if op.compares() { *data.add(lane + L) } else { 0 };
-            let old = at.map_or(0, |at| host32(op, at, value, cmp));
-            if !dst.is_null() {
-                *dst.add(lane) = old;
+            } else {
+                let value = *data.add(lane);
+                let cmp = if op.compares() { *data.add(lane + L) } else { 0 };
+                let old = at.map_or(0, |at| host32(op, at, value, cmp));
+                if !dst.is_null() {
+                    *dst.add(lane) = old;
+                }
             }
         }
     });

@@ -27,6 +27,7 @@ const IDXEN: u8 = 8;
 /// The encoding family from this bit on.
 const FAMILY: u8 = 4;
 
+/// Lowers a MUBUF or MTBUF instruction.
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
     let prefix = if decoded.format == Format::Mtbuf { "tbuffer_" } else { "buffer_" };
     let name = decoded.mnemonic.strip_prefix(prefix).unwrap_or(decoded.mnemonic);
@@ -156,8 +157,7 @@ pub unsafe fn resolve<const L: usize>(
     resource: &Resource,
     extra: u32,
     bytes: u32,
-    write: bool,
-    whole: bool,
+    access: Access,
 ) -> Result<Lanes<L>, Denied> {
     // SAFETY: the caller's promise.
     let place = unsafe { place::<L>(wave, inst, resource) };
@@ -169,13 +169,13 @@ pub unsafe fn resolve<const L: usize>(
     if resource.is_scratch(L) && inst.flags & IDXEN == 0 {
         let layout = Layout::Scratch { base: resource.base, bounded: false };
         let address = |lane| place(lane).1.wrapping_add(extra) as u64;
-        return Lanes::resolve(&mut wave.port, layout, wave.exec, outside, bytes, write, whole, address);
+        return Lanes::resolve(&mut wave.port, layout, wave.exec, outside, bytes, access, address);
     }
     let address = |lane| {
         let (index, offset) = place(lane);
         resource.address(index, offset.wrapping_add(extra))
     };
-    Lanes::resolve(&mut wave.port, Layout::Linear, wave.exec, outside, bytes, write, whole, address)
+    Lanes::resolve(&mut wave.port, Layout::Linear, wave.exec, outside, bytes, access, address)
 }
 
 /// How the active lanes' addresses relate, when they are linear, in range, and tell by one row or none.
@@ -334,7 +334,7 @@ unsafe fn load_each<const L: usize>(wave: &mut Wave, inst: &Inst, resource: &Res
             return;
         }
         for (index, slot) in resolved.iter_mut().enumerate().take(count as usize) {
-            match resolve::<L>(wave, inst, resource, 4 * index as u32, piece.bytes(), false, false) {
+            match resolve::<L>(wave, inst, resource, 4 * index as u32, piece.bytes(), Access::Read) {
                 Ok(lanes) => *slot = Some(lanes),
                 Err(denied) => return fault(wave, inst, Access::Read, denied),
             }
@@ -360,7 +360,7 @@ unsafe fn store_each<const L: usize>(wave: &mut Wave, inst: &Inst, resource: &Re
             return;
         }
         for (index, slot) in resolved.iter_mut().enumerate().take(count as usize) {
-            match resolve::<L>(wave, inst, resource, 4 * index as u32, piece.bytes(), true, false) {
+            match resolve::<L>(wave, inst, resource, 4 * index as u32, piece.bytes(), Access::Write) {
                 Ok(lanes) => *slot = Some(lanes),
                 Err(denied) => return fault(wave, inst, Access::Write, denied),
             }
@@ -381,7 +381,7 @@ unsafe fn atomic<const L: usize>(wave: &mut Wave, inst: &Inst) {
     // SAFETY: lowered for this wave; resolved in this instruction.
     unsafe {
         let resource = resource(wave, inst);
-        match resolve::<L>(wave, inst, &resource, 0, if registers.wide { 8 } else { 4 }, true, true) {
+        match resolve::<L>(wave, inst, &resource, 0, if registers.wide { 8 } else { 4 }, Access::Atomic) {
             Ok(lanes) => atomic::run(wave, registers, &lanes),
             Err(denied) => fault(wave, inst, Access::Atomic, denied),
         }
@@ -398,7 +398,7 @@ unsafe fn load_lds<const L: usize>(wave: &mut Wave, inst: &Inst) {
     // SAFETY: lowered for this wave; resolved in this instruction.
     unsafe {
         let resource = resource(wave, inst);
-        match resolve::<L>(wave, inst, &resource, 0, kind.bytes(), false, false) {
+        match resolve::<L>(wave, inst, &resource, 0, kind.bytes(), Access::Read) {
             Ok(lanes) => flat::to_lds(wave, kind, &lanes, inst.imm),
             Err(denied) => fault(wave, inst, Access::Read, denied),
         }
@@ -414,7 +414,7 @@ unsafe fn store_lds<const L: usize>(wave: &mut Wave, inst: &Inst) {
     // SAFETY: lowered for this wave; resolved in this instruction; `temp` has room for a row.
     unsafe {
         let resource = resource(wave, inst);
-        match resolve::<L>(wave, inst, &resource, 0, 4, true, false) {
+        match resolve::<L>(wave, inst, &resource, 0, 4, Access::Write) {
             Ok(lanes) => {
                 flat::from_lds::<L>(wave, inst.imm);
                 let rows = wave.temp.as_ptr().cast::<u32>();

@@ -177,6 +177,7 @@ const NAMES: &[(&str, Ds)] = &[
     ("nop", Ds::Nop),
 ];
 
+/// Lowers a DS instruction.
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
     let full = decoded.mnemonic.strip_prefix("ds_").unwrap_or(decoded.mnemonic);
     if full.starts_with("gws_") || full == "ordered_count" {
@@ -266,7 +267,7 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
         Ds::Swizzle => {
             inst.src[0] = row(addr)?;
             inst.dst = lowering.row(decoded.dst)?;
-            ds_lane::swizzle(lowering, &mut inst)
+            ds_lane::swizzle(lowering)
         }
         Ds::Permute | Ds::Bpermute | Ds::BpermuteFi => {
             inst.src[0] = row(addr)?;

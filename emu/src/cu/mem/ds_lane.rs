@@ -21,17 +21,20 @@ fn flags(lowering: &Lowering, fetch_inactive: bool) -> u8 {
     (if halves { HALVES } else { 0 }) | if fetch_inactive { FETCH_INACTIVE } else { 0 }
 }
 
+/// The handler of `ds_permute_b32`.
 pub fn permute(lowering: &Lowering, inst: &mut Inst) -> Handler {
     inst.flags = flags(lowering, false);
     by_lanes!(lowering, push)
 }
 
+/// The handler of `ds_bpermute_b32` and `ds_bpermute_fi_b32`.
 pub fn bpermute(lowering: &Lowering, inst: &mut Inst, fetch_inactive: bool) -> Handler {
     inst.flags = flags(lowering, fetch_inactive);
     by_lanes!(lowering, pull)
 }
 
-pub fn swizzle(lowering: &Lowering, _: &mut Inst) -> Handler {
+/// The handler of `ds_swizzle_b32`.
+pub fn swizzle(lowering: &Lowering) -> Handler {
     by_lanes!(lowering, swizzle_lanes)
 }
 
@@ -39,7 +42,7 @@ pub fn swizzle(lowering: &Lowering, _: &mut Inst) -> Handler {
 #[inline(always)]
 fn selected<const L: usize>(inst: &Inst, lane: usize, address: u32) -> usize {
     let wanted = (address.wrapping_add(inst.imm as u32) / 4) as usize;
-    if inst.flags & HALVES != 0 { lane & 32 | wanted % 32 } else { wanted % L }
+    if inst.flags & HALVES != 0 { (lane & 32) | (wanted % 32) } else { wanted % L }
 }
 
 /// `ds_permute_b32`: each active lane sends its value to the lane its address selects; the highest sender wins, and a

@@ -100,7 +100,6 @@ pub unsafe fn load_lanes<const L: usize>(
     stride: usize,
     at: impl Fn(usize) -> *const u8,
 ) {
-    // SAFETY (of all below): the caller's promise.
     macro_rules! each {
         (|$old:ident, $at:ident| $value:expr) => {
             ones(mask, |lane| {
@@ -131,7 +130,7 @@ pub unsafe fn load_lanes<const L: usize>(
             let at = at(lane);
             // SAFETY: the caller's promise.
             let value = unsafe {
-                if stride == 4 && at.addr() % 8 == 0 {
+                if stride == 4 && at.addr().is_multiple_of(8) {
                     read64(at)
                 } else {
                     read32(at) as u64 | (read32(at.add(stride)) as u64) << 32
@@ -196,7 +195,7 @@ pub unsafe fn store_lanes<const L: usize>(
             // SAFETY: the caller's promise.
             unsafe {
                 let (low, high) = (*rows.add(lane), *rows.add(lane + L));
-                if stride == 4 && at.addr() % 8 == 0 {
+                if stride == 4 && at.addr().is_multiple_of(8) {
                     write64(at, low as u64 | (high as u64) << 32);
                 } else {
                     write32(at, low);

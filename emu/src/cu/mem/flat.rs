@@ -19,6 +19,7 @@ use super::{blank, by_lanes, fence, leveled, scratch};
 use crate::isa::{Decoded, Format, Operand};
 use trace::Access;
 
+/// Lowers a FLAT or GLOBAL instruction.
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
     let flat = decoded.format == Format::Flat;
     let name = decoded.mnemonic.strip_prefix(if flat { "flat_" } else { "global_" }).unwrap_or(decoded.mnemonic);
@@ -243,8 +244,7 @@ impl<const L: usize> Parts<L> {
         wave: &mut Wave,
         inst: &Inst,
         bytes: u32,
-        write: bool,
-        whole: bool,
+        access: Access,
     ) -> Result<Parts<L>, Denied> {
         // SAFETY: lowered for this wave.
         let address = unsafe { address::<L, SADDR>(wave, inst) };
@@ -264,7 +264,7 @@ impl<const L: usize> Parts<L> {
                 return Ok(None);
             }
             let low = |lane| if layout == Layout::Linear { address(lane) } else { address(lane) & 0xffff_ffff };
-            Lanes::resolve(port, layout, mask, 0, bytes, write, whole, low).map(Some)
+            Lanes::resolve(port, layout, mask, 0, bytes, access, low).map(Some)
         };
         Ok(Parts {
             global: part(Layout::Linear, wave.exec & !lds & !private)?,
@@ -299,7 +299,7 @@ unsafe fn load_each<const L: usize, const FLAT: bool, const SADDR: bool>(wave: &
                 return;
             }
         }
-        match Parts::<L>::resolve::<FLAT, SADDR>(wave, inst, kind.bytes(), false, false) {
+        match Parts::<L>::resolve::<FLAT, SADDR>(wave, inst, kind.bytes(), Access::Read) {
             Ok(parts) => {
                 for lanes in parts.iter() {
                     lanes.load(&mut wave.port, kind, rows);
@@ -330,7 +330,7 @@ unsafe fn store_each<const L: usize, const FLAT: bool, const SADDR: bool>(wave: 
                 return;
             }
         }
-        match Parts::<L>::resolve::<FLAT, SADDR>(wave, inst, kind.bytes(), true, false) {
+        match Parts::<L>::resolve::<FLAT, SADDR>(wave, inst, kind.bytes(), Access::Write) {
             Ok(parts) => {
                 for lanes in parts.iter() {
                     lanes.store(&mut wave.port, kind, rows);
@@ -366,7 +366,7 @@ unsafe fn atomic<const L: usize, const FLAT: bool, const SADDR: bool>(wave: &mut
             atomic::run_at::<L>(wave, registers, wave.exec, 4, |lane| Some(window.host_of(address(lane))));
             return;
         }
-        match Parts::<L>::resolve::<FLAT, SADDR>(wave, inst, bytes, true, true) {
+        match Parts::<L>::resolve::<FLAT, SADDR>(wave, inst, bytes, Access::Atomic) {
             Ok(parts) => {
                 for lanes in parts.iter() {
                     atomic::run(wave, registers, lanes);
@@ -387,7 +387,7 @@ unsafe fn load_lds<const L: usize, const SADDR: bool>(wave: &mut Wave, inst: &In
     let kind = Kind::from_number(inst.aux);
     // SAFETY: lowered for this wave; resolved in this instruction.
     unsafe {
-        match Parts::<L>::resolve::<false, SADDR>(wave, inst, kind.bytes(), false, false) {
+        match Parts::<L>::resolve::<false, SADDR>(wave, inst, kind.bytes(), Access::Read) {
             Ok(parts) => {
                 for lanes in parts.iter() {
                     to_lds(wave, kind, lanes, inst.imm);
@@ -411,7 +411,7 @@ pub unsafe fn to_lds<const L: usize>(wave: &mut Wave, kind: Kind, from: &Lanes<L
     unsafe {
         from.load(&mut wave.port, kind, rows);
         if let Ok(to) =
-            Lanes::<L>::resolve(&mut wave.port, Layout::Lds, wave.exec, 0, wide.bytes(), true, false, address)
+            Lanes::<L>::resolve(&mut wave.port, Layout::Lds, wave.exec, 0, wide.bytes(), Access::Write, address)
         {
             to.store(&mut wave.port, wide, rows);
         }
@@ -426,7 +426,7 @@ pub unsafe fn from_lds<const L: usize>(wave: &mut Wave, offset: i32) {
     let start = (wave.scalar[scalar::M0 as usize] & 0xffff).wrapping_add(offset as u32);
     let address = |lane: usize| start.wrapping_add(lane as u32 * 4) as u64;
     let rows = wave.temp.as_mut_ptr().cast::<u32>();
-    if let Ok(from) = Lanes::<L>::resolve(&mut wave.port, Layout::Lds, wave.exec, 0, 4, false, false, address) {
+    if let Ok(from) = Lanes::<L>::resolve(&mut wave.port, Layout::Lds, wave.exec, 0, 4, Access::Read, address) {
         // SAFETY: `temp` has room for a row; LDS was checked by `resolve`.
         unsafe { from.load(&mut wave.port, Kind::B32, rows) };
     }
@@ -449,7 +449,7 @@ unsafe fn load_addtid<const L: usize>(wave: &mut Wave, inst: &Inst) {
             return;
         }
         let address = |lane: usize| base.wrapping_add(4 * lane as u64);
-        match Lanes::<L>::resolve(&mut wave.port, Layout::Linear, wave.exec, 0, 4, false, false, address) {
+        match Lanes::<L>::resolve(&mut wave.port, Layout::Linear, wave.exec, 0, 4, Access::Read, address) {
             Ok(lanes) => lanes.load(&mut wave.port, Kind::B32, wave.rows.byte_add(inst.dst as usize)),
             Err(denied) => fault(wave, inst, Access::Read, denied),
         }
@@ -468,7 +468,7 @@ unsafe fn store_addtid<const L: usize>(wave: &mut Wave, inst: &Inst) {
             return;
         }
         let address = |lane: usize| base.wrapping_add(4 * lane as u64);
-        match Lanes::<L>::resolve(&mut wave.port, Layout::Linear, wave.exec, 0, 4, true, false, address) {
+        match Lanes::<L>::resolve(&mut wave.port, Layout::Linear, wave.exec, 0, 4, Access::Write, address) {
             Ok(lanes) => lanes.store(&mut wave.port, Kind::B32, wave.rows.byte_add(inst.src[1].value() as usize)),
             Err(denied) => fault(wave, inst, Access::Write, denied),
         }

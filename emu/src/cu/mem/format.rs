@@ -30,6 +30,7 @@ const D16: u16 = 1 << 2;
 const HIGH: u16 = 1 << 3;
 const TYPED: u16 = 1 << 4;
 
+/// The handler of a formatted load or store; `inst` gets the shape and format.
 pub fn lower(
     decoded: &Decoded,
     lowering: &Lowering,
@@ -275,7 +276,7 @@ unsafe fn load_format<const L: usize>(wave: &mut Wave, inst: &Inst) {
         if let Some(typed) = &typed {
             let (piece, pieces) = pieces(typed.element.bytes());
             for (index, row) in raw.iter_mut().enumerate().take(pieces as usize) {
-                match buffer::resolve::<L>(wave, inst, &resource, 4 * index as u32, piece.bytes(), false, false) {
+                match buffer::resolve::<L>(wave, inst, &resource, 4 * index as u32, piece.bytes(), Access::Read) {
                     Ok(lanes) => {
                         lanes.load(&mut wave.port, piece, row.0.as_mut_ptr());
                         outside |= lanes.outside();
@@ -330,7 +331,7 @@ unsafe fn store_format<const L: usize>(wave: &mut Wave, inst: &Inst) {
         let (piece, pieces) = pieces(typed.element.bytes());
         let mut resolved = [const { None }; 4];
         for (index, slot) in resolved.iter_mut().enumerate().take(pieces as usize) {
-            match buffer::resolve::<L>(wave, inst, &resource, 4 * index as u32, piece.bytes(), true, false) {
+            match buffer::resolve::<L>(wave, inst, &resource, 4 * index as u32, piece.bytes(), Access::Write) {
                 Ok(lanes) => *slot = Some(lanes),
                 Err(denied) => return fault(wave, inst, Access::Write, denied),
             }

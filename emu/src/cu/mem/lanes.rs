@@ -10,7 +10,7 @@ use super::element::{Kind, load_lanes, load_same, load_step, store_lanes, store_
 use super::pattern::{Pattern, ones};
 use super::port::{Denied, MemoryPort, Window};
 use std::mem::MaybeUninit;
-use trace::FaultKind;
+use trace::{Access, FaultKind};
 
 /// The window that holds every active lane's `bytes` bytes and grants the access, when there is one.
 #[inline(always)]
@@ -69,7 +69,7 @@ pub struct Lanes<const L: usize> {
 
 impl<const L: usize> Lanes<L> {
     /// Checks `bytes` bytes of each lane in `mask`, and finds their host addresses. `address` is called for active lanes
-    /// only. `whole`: the element must be naturally aligned (an atomic).
+    /// only. `zero`: lanes found out of range already. An atomic's element must be naturally aligned.
     ///
     /// # Errors
     /// The lanes that may not.
@@ -80,16 +80,16 @@ impl<const L: usize> Lanes<L> {
         mask: u64,
         zero: u64,
         bytes: u32,
-        write: bool,
-        whole: bool,
+        access: Access,
         address: impl Fn(usize) -> u64,
     ) -> Result<Lanes<L>, Denied> {
         let mut lanes =
             Lanes { addresses: [0; L], host: [MaybeUninit::uninit(); L], direct: 0, split: 0, zero, layout };
         ones(mask & !zero, |lane| lanes.addresses[lane] = address(lane));
         let mask = mask & !zero;
-        if whole {
-            let misaligned = lanes.filter(mask, |address| address % bytes as u64 != 0);
+        let write = access != Access::Read;
+        if access == Access::Atomic {
+            let misaligned = lanes.filter(mask, |address| !address.is_multiple_of(bytes as u64));
             if misaligned != 0 {
                 let va = lanes.first_va(misaligned, port);
                 return Err(Denied {
@@ -183,7 +183,7 @@ impl<const L: usize> Lanes<L> {
                 outside |= 1 << lane;
                 return;
             }
-            let one_piece = if bytes >= 4 { at % 4 == 0 } else { at % 4 + bytes as u64 <= 4 };
+            let one_piece = if bytes >= 4 { at.is_multiple_of(4) } else { at % 4 + bytes as u64 <= 4 };
             if one_piece && let Some(host) = port.host(first, last - first + 1, write) {
                 self.host[lane] = MaybeUninit::new(host);
                 self.direct |= 1 << lane;
@@ -288,7 +288,7 @@ impl<const L: usize> Lanes<L> {
         });
     }
 
-    /// Lanes of elements that were resolved `whole`, which are never split over mappings.
+    /// Lanes of elements that were resolved for an atomic, which are never split over mappings.
     pub fn mask(&self) -> u64 {
         self.direct | self.zero
     }

@@ -39,6 +39,7 @@ pub fn base(wave: &Wave, source: u32) -> u64 {
     if source == ARCHITECTED { wave.port.scratch_base } else { wave.scalar64(source as u8) }
 }
 
+/// Lowers a SCRATCH instruction.
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
     let name = decoded.mnemonic.strip_prefix("scratch_").unwrap_or(decoded.mnemonic);
     let operation = names::vmem(name).ok_or(Unsupported::Operation)?;
@@ -264,13 +265,18 @@ unsafe fn offset<const L: usize>(wave: &Wave, inst: &Inst) -> impl Fn(usize) -> 
 }
 
 /// Checks each lane's access.
-unsafe fn resolve<const L: usize>(wave: &mut Wave, inst: &Inst, kind: Kind, write: bool) -> Result<Lanes<L>, Denied> {
+unsafe fn resolve<const L: usize>(
+    wave: &mut Wave,
+    inst: &Inst,
+    kind: Kind,
+    access: Access,
+) -> Result<Lanes<L>, Denied> {
     let base = base(wave, inst.dst2);
     // SAFETY: lowered for this wave.
     let offset = unsafe { offset::<L>(wave, inst) };
     let address = |lane| offset(lane) as u64;
     let layout = Layout::Scratch { base, bounded: true };
-    Lanes::resolve(&mut wave.port, layout, wave.exec, 0, kind.bytes(), write, false, address)
+    Lanes::resolve(&mut wave.port, layout, wave.exec, 0, kind.bytes(), access, address)
 }
 
 #[inline(never)]
@@ -285,7 +291,7 @@ unsafe fn load_each<const L: usize>(wave: &mut Wave, inst: &Inst) {
             load_lanes::<L>(kind, wave.exec, rows, 4 * L, |lane| place::<L>(host, lane, offset(lane)));
             return;
         }
-        match resolve::<L>(wave, inst, kind, false) {
+        match resolve::<L>(wave, inst, kind, Access::Read) {
             Ok(lanes) => lanes.load(&mut wave.port, kind, rows),
             Err(denied) => fault(wave, inst, Access::Read, denied),
         }
@@ -303,7 +309,7 @@ unsafe fn store_each<const L: usize>(wave: &mut Wave, inst: &Inst) {
             store_lanes::<L>(kind, wave.exec, rows, 4 * L, |lane| place::<L>(host, lane, offset(lane)));
             return;
         }
-        match resolve::<L>(wave, inst, kind, true) {
+        match resolve::<L>(wave, inst, kind, Access::Write) {
             Ok(lanes) => lanes.store(&mut wave.port, kind, rows),
             Err(denied) => fault(wave, inst, Access::Write, denied),
         }
@@ -318,7 +324,7 @@ unsafe fn load_lds<const L: usize>(wave: &mut Wave, inst: &Inst) {
     let kind = Kind::from_number(inst.aux);
     // SAFETY: lowered for this wave; resolved in this instruction.
     unsafe {
-        match resolve::<L>(wave, inst, kind, false) {
+        match resolve::<L>(wave, inst, kind, Access::Read) {
             Ok(lanes) => flat::to_lds(wave, kind, &lanes, inst.imm),
             Err(denied) => fault(wave, inst, Access::Read, denied),
         }

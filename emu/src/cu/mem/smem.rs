@@ -42,6 +42,7 @@ const LOADS: &[(&str, i8)] = &[
     ("i16", -2),
 ];
 
+/// Lowers a SMEM instruction.
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
     let name = decoded.mnemonic;
     let load = name.strip_prefix("s_buffer_load_").map(|rest| (rest, BUFFER));

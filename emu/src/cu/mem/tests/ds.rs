@@ -314,7 +314,7 @@ fn bpermute_masks_the_lane_and_sees_only_active_ones() {
         let decoded = with(inst(Format::Ds, "ds_bpermute_b32", v(4, 1), [v(2, 1), v(4, 1)]), |mods| mods.offset = 4);
         rig.ok(&decoded);
         for lane in 0..lanes {
-            let from = if halves { lane & 32 | (lane + 4) % 32 } else { (lane + 4) % lanes };
+            let from = if halves { (lane & 32) | ((lane + 4) % 32) } else { (lane + 4) % lanes };
             let expected = match (lane, from) {
                 (10, _) => 110,
                 (_, 10) => 0,

@@ -31,8 +31,11 @@ fn leak(text: String) -> &'static str {
     text.leak()
 }
 
+/// A name and each lane's address.
+type AddressRule = (&'static str, Box<dyn Fn(u64) -> u64>);
+
 /// Addresses by lane: side by side, the same, side by side backwards, scattered, unaligned, across pages.
-fn layouts(bytes: u32) -> Vec<(&'static str, Box<dyn Fn(u64) -> u64>)> {
+fn layouts(bytes: u32) -> Vec<AddressRule> {
     let step = bytes as u64;
     vec![
         ("side by side", Box::new(move |lane| BASE + 256 + step * lane)),
