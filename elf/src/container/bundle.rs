@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::{Cut, overlap, range, take, u64_at};
+use super::read::{Cut, overlap, range, take, u64_at};
 
 pub(super) const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 
@@ -144,8 +144,7 @@ fn id(bytes: &[u8], entry: usize) -> Result<String, BundleError> {
     }
 }
 
-/// Whether text is the form of bundles for assembly and LLVM IR, whose first line is a comment with the magic.
+/// Whether text is the form of bundles for assembly and LLVM IR, which starts with a comment that has the magic.
 pub(super) fn is_text(bytes: &[u8]) -> bool {
-    let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    line.windows(MAGIC.len()).any(|window| window == MAGIC)
+    bytes[..bytes.len().min(256)].windows(MAGIC.len()).any(|window| window == MAGIC)
 }

@@ -13,7 +13,7 @@
 use md5::{Digest, Md5};
 
 use super::inflate::{self, Budget, InflateError, Method};
-use super::{Cut, array, u16_at, u32_at, u64_at};
+use super::read::{Cut, array, u16_at, u32_at, u64_at};
 
 pub(super) const MAGIC: &[u8] = b"CCOB";
 

@@ -11,32 +11,41 @@ use crate::target::{Feature, TargetId};
 
 /// The bytes of an entry: of the file, or shared with the other entries of a compressed container. Derefs to a slice.
 #[derive(Clone)]
-pub enum Data<'a> {
-    /// Of the file.
-    Borrowed(&'a [u8]),
-    /// A part of what was compressed.
-    Owned {
-        /// All of it.
-        buffer: Arc<Vec<u8>>,
-        /// Which part; inside the buffer.
-        range: Range<usize>,
-    },
+pub struct Data<'a>(Place<'a>);
+
+#[derive(Clone)]
+enum Place<'a> {
+    File(&'a [u8]),
+    /// A part of what was compressed; the range is inside.
+    Uncompressed(Arc<Vec<u8>>, Range<usize>),
 }
 
 impl<'a> Data<'a> {
-    pub(super) fn owned(bytes: Vec<u8>) -> Data<'a> {
+    pub(super) fn of_file(bytes: &'a [u8]) -> Data<'a> {
+        Data(Place::File(bytes))
+    }
+
+    pub(super) fn uncompressed(bytes: Vec<u8>) -> Data<'a> {
         let range = 0..bytes.len();
-        Data::Owned { buffer: Arc::new(bytes), range }
+        Data(Place::Uncompressed(Arc::new(bytes), range))
     }
 
     /// A part, which is inside.
     pub(super) fn slice(&self, part: Range<usize>) -> Data<'a> {
-        match self {
-            Data::Borrowed(bytes) => Data::Borrowed(&bytes[part]),
-            Data::Owned { buffer, range } => {
+        Data(match &self.0 {
+            Place::File(bytes) => Place::File(&bytes[part]),
+            Place::Uncompressed(buffer, range) => {
                 let part = range.start + part.start..range.start + part.end;
-                Data::Owned { buffer: Arc::clone(buffer), range: part }
+                Place::Uncompressed(Arc::clone(buffer), part)
             }
+        })
+    }
+
+    /// The bytes of the file, when they are not uncompressed ones.
+    pub fn in_file(&self) -> Option<&'a [u8]> {
+        match self.0 {
+            Place::File(bytes) => Some(bytes),
+            Place::Uncompressed(..) => None,
         }
     }
 }
@@ -45,17 +54,17 @@ impl Deref for Data<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        match self {
-            Data::Borrowed(bytes) => bytes,
-            Data::Owned { buffer, range } => &buffer[range.clone()],
+        match &self.0 {
+            Place::File(bytes) => bytes,
+            Place::Uncompressed(buffer, range) => &buffer[range.clone()],
         }
     }
 }
 
 impl fmt::Debug for Data<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let owner = if matches!(self, Data::Borrowed(_)) { "of the file" } else { "uncompressed" };
-        write!(f, "{} bytes {owner}", self.len())
+        let place = if self.in_file().is_some() { "of the file" } else { "uncompressed" };
+        write!(f, "{} bytes {place}", self.len())
     }
 }
 
@@ -210,7 +219,7 @@ impl<'a> Entry<'a> {
             target: Some(target),
             content: Content::CodeObject { version, target },
             container,
-            data: Data::Borrowed(bytes),
+            data: Data::of_file(bytes),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Cut, bundle, range, take, u16_at, u32_at, u64_at};
+use super::bundle;
+use super::read::{Cut, range, take, u16_at, u32_at, u64_at};
 
 /// What HIP's host code registers.
 const HIP_FATBIN: &str = ".hip_fatbin";

@@ -23,24 +23,27 @@
 mod bundle;
 mod compressed;
 mod entry;
+mod error;
 mod host;
 mod inflate;
 mod offload_binary;
+mod read;
 mod select;
 
 pub use bundle::BundleError;
 pub use compressed::CompressedError;
 pub use entry::{Content, Data, Entry, OffloadKind};
+pub use error::ContainerError;
 pub use host::HostError;
 pub use inflate::{InflateError, Method};
 pub use offload_binary::OffloadBinaryError;
+pub use read::Cut;
 pub use select::{SelectError, matching, select};
 
 use std::fmt;
-use std::ops::Range;
 
 use crate::foreign::{self, Foreign};
-use crate::header::{self, HeaderError};
+use crate::header;
 use inflate::Budget;
 
 /// How deep containers may be nested. A compressed bundle in an offload binary in a section of a host file is 5 deep.
@@ -149,133 +152,6 @@ impl fmt::Display for ContainerKind {
     }
 }
 
-/// Why a file cannot be opened. Each displays as one line.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ContainerError {
-    /// Neither a code object nor a container.
-    #[error(transparent)]
-    Foreign(#[from] Foreign),
-    /// A code object by itself, whose header breaks a rule.
-    #[error(transparent)]
-    Header(#[from] HeaderError),
-    /// The data are only the start of a magic number.
-    #[error("the data end after {len} bytes, inside the magic number of {of}: the file is truncated")]
-    CutMagic {
-        /// Bytes there are.
-        len: usize,
-        /// What it would start.
-        of: &'static str,
-    },
-    /// The form of bundles for assembly and LLVM IR.
-    #[error("the file is a clang offload bundle of text: take a part out with clang-offload-bundler and compile it")]
-    TextBundle,
-    /// A `.kpack` file.
-    #[error("the file is a ROCm kpack archive (it starts with KPAK), which is not supported: give a code object")]
-    Kpack,
-    /// A clang offload bundle.
-    #[error("clang offload bundle: {0}")]
-    Bundle(#[from] BundleError),
-    /// A compressed bundle.
-    #[error("compressed clang offload bundle: {0}")]
-    Compressed(#[from] CompressedError),
-    /// An LLVM offload binary.
-    #[error("LLVM offload binary: {0}")]
-    OffloadBinary(#[from] OffloadBinaryError),
-    /// A host ELF file.
-    #[error("host ELF: {0}")]
-    Host(#[from] HostError),
-    /// Something else between or after containers.
-    #[error("at {at:#x} are the bytes {bytes:02x?}: between containers must be zeros, after them another container")]
-    Stray {
-        /// Where.
-        at: usize,
-        /// At most 8 of them.
-        bytes: Vec<u8>,
-    },
-    /// Nothing but zeros where a container should be.
-    #[error("there are {len} bytes, all of them zero: must be a container")]
-    Zeros {
-        /// How many bytes.
-        len: usize,
-    },
-    /// More entries or containers than allowed.
-    #[error("the file has more than {limit} entries, the limit")]
-    Entries {
-        /// [`Limits::max_entries`].
-        limit: usize,
-    },
-    /// Containers in containers.
-    #[error("containers are nested more than {limit} deep")]
-    Nested {
-        /// The limit.
-        limit: usize,
-    },
-    /// Inside another container.
-    #[error("in {place}: {cause}")]
-    In {
-        /// Which.
-        place: String,
-        /// What is wrong there.
-        cause: Box<ContainerError>,
-    },
-}
-
-/// The data end before a field does. `at` counts from the start of the container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} at {at:#x} has {need} bytes, {left} are left: the file is truncated")]
-pub struct Cut {
-    /// Which.
-    pub field: &'static str,
-    /// Where.
-    pub at: u64,
-    /// Its bytes.
-    pub need: u64,
-    /// Bytes up to the end.
-    pub left: u64,
-}
-
-/// `len` bytes at `at`.
-fn take<'b>(bytes: &'b [u8], field: &'static str, at: u64, need: u64) -> Result<&'b [u8], Cut> {
-    let range = range(at, need);
-    range.and_then(|range| bytes.get(range)).ok_or(Cut {
-        field,
-        at,
-        need,
-        left: (bytes.len() as u64).saturating_sub(at),
-    })
-}
-
-fn range(at: u64, len: u64) -> Option<Range<usize>> {
-    let end = at.checked_add(len)?;
-    Some(usize::try_from(at).ok()?..usize::try_from(end).ok()?)
-}
-
-fn array<const N: usize>(bytes: &[u8], field: &'static str, at: u64) -> Result<[u8; N], Cut> {
-    let mut array = [0; N];
-    array.copy_from_slice(take(bytes, field, at, N as u64)?);
-    Ok(array)
-}
-
-fn u16_at(bytes: &[u8], field: &'static str, at: u64) -> Result<u16, Cut> {
-    array(bytes, field, at).map(u16::from_le_bytes)
-}
-
-fn u32_at(bytes: &[u8], field: &'static str, at: u64) -> Result<u32, Cut> {
-    array(bytes, field, at).map(u32::from_le_bytes)
-}
-
-fn u64_at(bytes: &[u8], field: &'static str, at: u64) -> Result<u64, Cut> {
-    array(bytes, field, at).map(u64::from_le_bytes)
-}
-
-/// The first two entries of a table whose ranges overlap. Empty ranges do not.
-fn overlap(ranges: impl Iterator<Item = Range<usize>>) -> Option<(usize, usize)> {
-    let mut sorted: Vec<_> = ranges.enumerate().filter(|(_, range)| !range.is_empty()).collect();
-    sorted.sort_by_key(|(_, range)| range.start);
-    let pair = sorted.windows(2).find(|pair| pair[1].1.start < pair[0].1.end)?;
-    Some((pair[0].0.min(pair[1].0), pair[0].0.max(pair[1].0)))
-}
-
 /// Containers that start with a magic number and may follow each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
@@ -332,7 +208,7 @@ impl<'a> Opener<'a> {
             return Err(cut);
         }
         if format(bytes).is_some() {
-            return self.sequence(&Data::Borrowed(bytes), None);
+            return self.sequence(&Data::of_file(bytes), None);
         }
         if bytes.starts_with(KPACK_MAGIC) {
             return Err(ContainerError::Kpack);
@@ -360,7 +236,7 @@ impl<'a> Opener<'a> {
             }
             none = false;
             let section = self.container(ContainerKind::Section { name }, range.start, Some(file))?;
-            self.sequence(&Data::Borrowed(data), Some(section))
+            self.sequence(&Data::of_file(data), Some(section))
                 .map_err(|cause| inside(format!("section {name} at {:#x}", range.start), cause))?;
         }
         if none {
@@ -421,7 +297,7 @@ impl<'a> Opener<'a> {
             uncompressed: bundle.len(),
         };
         let container = self.container(kind, at, parent)?;
-        self.sequence(&Data::owned(bundle), Some(container))
+        self.sequence(&Data::uncompressed(bundle), Some(container))
             .map_err(|cause| inside("the uncompressed bundle".to_owned(), cause))?;
         Ok(end)
     }
@@ -431,7 +307,7 @@ impl<'a> Opener<'a> {
         let version = record.version;
         let used = record.size;
         let (data, method) = match offload_binary::uncompress(data, &record, &mut self.budget)? {
-            Some((bytes, method)) => (Data::owned(bytes), Some(method)),
+            Some((bytes, method)) => (Data::uncompressed(bytes), Some(method)),
             None => (data.slice(0..used), None),
         };
         let items = offload_binary::parse(&data, &record, self.limits.max_entries)?;

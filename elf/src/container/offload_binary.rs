@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::entry::OffloadKind;
 use super::inflate::{self, Budget, InflateError, Method};
-use super::{Cut, overlap, range, take, u16_at, u32_at, u64_at};
+use super::read::{Cut, overlap, range, take, u16_at, u32_at, u64_at};
 
 pub(super) const MAGIC: &[u8] = b"\x10\xff\x10\xad";
 

@@ -1,6 +1,6 @@
 //! What is read from good files.
 
-use elf::container::{ContainerKind, Content, Contents, Data, Limits, Method, OffloadKind, open};
+use elf::container::{ContainerKind, Content, Contents, Limits, Method, OffloadKind, open};
 use elf::{Foreign, Version};
 
 use crate::build::{
@@ -43,7 +43,7 @@ fn a_code_object_by_itself() {
     assert_eq!(listing(&contents), ["amdgcn-amd-amdhsa--gfx90a:xnack+ in AMDGPU code object at 0x0"]);
     let entry = &contents.entries[0];
     assert_eq!((entry.kind, entry.arch.as_str()), (OffloadKind::Unstated, "gfx90a:xnack+"));
-    assert!(matches!(entry.data, Data::Borrowed(data) if std::ptr::eq(data, &file[..])));
+    assert!(entry.data.in_file().is_some_and(|data| std::ptr::eq(data, &file[..])));
     let Content::CodeObject { version, target } = &entry.content else { panic!("{:?}", entry.content) };
     assert_eq!((*version, target.to_string().as_str()), (Version::V6, "gfx90a:xnack+"));
 }
@@ -83,7 +83,7 @@ fn bundles() {
             assert_eq!(kinds, [host, hip, OffloadKind::OpenMp, host, hip]);
             assert_eq!(contents.entries[0].content, Content::Empty);
             assert_eq!(&*contents.entries[2].data, b);
-            assert!(matches!(contents.entries[2].data, Data::Borrowed(_)));
+            assert!(contents.entries[2].data.in_file().is_some());
         }
     }
 }
@@ -103,7 +103,7 @@ fn compressed_bundles() {
                 format!("compressed clang offload bundle V{version}, {method}, {bytes} bytes for {uncompressed} bytes")
             );
             assert_eq!(contents.entries.len(), 3);
-            assert!(matches!(&contents.entries[1].data, Data::Owned { .. }));
+            assert!(contents.entries[1].data.in_file().is_none());
             assert_eq!(&*contents.entries[2].data, code("gfx1100"));
         }
     }

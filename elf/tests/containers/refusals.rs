@@ -37,7 +37,7 @@ fn files_that_are_no_containers() {
     let text = refusals(vec![
         ("empty", vec![]),
         ("text", b"int main() {}\n".to_vec()),
-        ("text bundle", b"// __CLANG_OFFLOAD_BUNDLE____START__ hip-amdgcn-amd-amdhsa--gfx900\ns_endpgm\n".to_vec()),
+        ("text bundle", b"\n; __CLANG_OFFLOAD_BUNDLE____START__ hip-amdgcn-amd-amdhsa--gfx900\ns_endpgm\n".to_vec()),
         ("bitcode", b"BC\xc0\xde\x35\x14".to_vec()),
         ("archive", b"!<arch>\n".to_vec()),
         ("kpack", b"KPAK\x01\0\0\0".to_vec()),
