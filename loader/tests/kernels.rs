@@ -1,77 +1,14 @@
 //! Kernels through the library: arguments, work-groups, LDS, hidden arguments, data that persists, faults that the
 //! process survives.
 
-use kfd::{Buffer, Device, Kfd, Kind, Topology};
-use loader::{Error, Gpu, GpuOptions, Image, Launch, Pending, Shape, Stop, Value};
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
-use trace::{LastFault, Tracer};
+mod common;
 
-const TARGETS: [&str; 7] = ["gfx900", "gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"];
+use common::{Setup, TARGETS, address, read};
+use loader::{Error, Shape, Stop, Value};
+use std::path::{Path, PathBuf};
 
 fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/programs/images")
-}
-
-/// An emulated machine with an image loaded.
-struct Setup {
-    gpu: Gpu,
-    device: Arc<Device>,
-}
-
-impl Setup {
-    fn new(target: &str) -> Setup {
-        let faults = Arc::new(LastFault::default());
-        let tracer = Tracer::new(vec![faults.clone()]);
-        let target = emu::isa::Target::from_name(target).expect("a target");
-        let driver =
-            emu::EmulatedDriver::new(emu::Machine::with(&[target]), emu::Options::default(), tracer.clone()).unwrap();
-        let kfd = Kfd::open(Arc::new(driver), tracer).unwrap();
-        let topology = Topology::read(kfd.system()).unwrap();
-        let device = Device::open(&kfd, topology.first_gpu().unwrap(), topology.node_count()).unwrap();
-        let gpu = Gpu::open(&device, GpuOptions { faults: Some(faults), ..GpuOptions::default() }).unwrap();
-        Setup { gpu, device }
-    }
-
-    fn image<'a>(&self, bytes: &'a [u8]) -> Image<'a> {
-        Image::load(&self.device, elf::CodeObject::parse(bytes).unwrap(), &HashMap::new(), 0).unwrap()
-    }
-
-    fn buffer(&self, words: &[u32]) -> Buffer {
-        let buffer = Buffer::new(&self.device, Kind::VramHostVisible, 4 * words.len() as u64, "test").unwrap();
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        buffer.write_bytes(0, &bytes).unwrap();
-        buffer
-    }
-
-    fn launch(&mut self, image: &Image, kernel: &str, group: u32, items: u32, values: &[Value]) -> Result<(), Error> {
-        self.launch_shaped(image, kernel, Shape::of_items([group, 1, 1], [items, 1, 1]).unwrap(), values, 0)
-    }
-
-    fn launch_shaped(
-        &mut self,
-        image: &Image,
-        kernel: &str,
-        shape: Shape,
-        values: &[Value],
-        dynamic_lds: u32,
-    ) -> Result<(), Error> {
-        let launch = Launch { shape, values: values.to_vec(), dynamic_lds, timeout: Some(Duration::from_secs(60)) };
-        let kernel = image.kernel(kernel)?;
-        self.gpu.dispatch(image, kernel, &launch, &mut |_| Pending::Sleep(Duration::from_millis(50))).map(drop)
-    }
-}
-
-fn read(buffer: &Buffer, count: usize) -> Vec<u32> {
-    let mut bytes = vec![0; 4 * count];
-    buffer.read_bytes(0, &mut bytes).unwrap();
-    bytes.chunks_exact(4).map(|chunk| u32::from_le_bytes(chunk.try_into().unwrap())).collect()
-}
-
-fn address(buffer: &Buffer) -> Value {
-    Value::Address(buffer.va().0)
 }
 
 /// Every image of the project's kernels: all targets, and code object versions 4 and 5.
@@ -118,8 +55,13 @@ fn small_arguments_lie_where_the_metadata_says() {
         let mut setup = Setup::new(&target);
         let image = setup.image(&bytes);
         let out = setup.buffer(&(0..64).collect::<Vec<_>>());
-        let values =
-            [address(&out), Value::Bytes(vec![3]), Value::Bytes(vec![0x10, 0x27]), Value::from(7u64 << 32), Value::from(64u32)];
+        let values = [
+            address(&out),
+            Value::Bytes(vec![3]),
+            Value::Bytes(vec![0x10, 0x27]),
+            Value::from(7u64 << 32),
+            Value::from(64u32),
+        ];
         setup.launch(&image, "scale", 64, 64, &values).unwrap();
         assert_eq!(read(&out, 64), (0..64).map(|i| i * 3 + 10000 + 7).collect::<Vec<_>>(), "{target}");
         let error = setup.launch(&image, "scale", 64, 64, &values[..4]).unwrap_err();
@@ -139,7 +81,11 @@ fn a_kernel_sees_the_shape_of_its_launch() {
         assert_eq!(seen[..6], [8, 4, 2, 20, 8, 2], "{target}");
         // Version 4 has no such hidden arguments.
         if elf::CodeObject::parse(&bytes).unwrap().version() != elf::Version::V4 {
-            assert_eq!(seen[6..], [2, 2, 8, 4, 3], "{target}: whole groups in x and y, group size, remainder, dimensions");
+            assert_eq!(
+                seen[6..],
+                [2, 2, 8, 4, 3],
+                "{target}: whole groups in x and y, group size, remainder, dimensions"
+            );
         }
     }
 }
