@@ -169,7 +169,7 @@ impl Drop for Device {
             return;
         }
         let rest = self.arena.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if !rest.is_empty() {
+        if rest.start < rest.end {
             // SAFETY: the part of the range that no buffer was given.
             unsafe { self.kfd.system().munmap(rest.start, rest.len()) };
         }
