@@ -563,11 +563,11 @@ fn type_name(shown: &[String]) -> &'static str {
         "0.15915494309189532" if shown(6) == "-" => "f64",
         "0.15915494309189532" => "b64",
         "0.15915494" => match (is_literal(3), is_literal(4), is_literal(5)) {
-            // The 16-bit types cut literals, so that the encoding LLVM shows differs from the probe; the `w` ones do not.
+            // Most operands of 16-bit types cut literals, so that the encoding LLVM shows differs from the probe.
             (false, true, _) if shown(3) == "-" => "f16",
             (false, _, true) if shown(3) == "-" => "bf16",
-            (true, true, _) => "f16w",
-            (true, false, true) => "bf16w",
+            (true, true, _) => "f16",
+            (true, false, true) => "bf16",
             (true, ..) => "b32",
             (false, true, _) => "v2f16",
             (false, false, true) => "v2bf16",

@@ -55,16 +55,37 @@ pub fn version() -> Result<String, McError> {
     version.map(str::to_owned).ok_or(McError::Version { tool, text: text.clone() })
 }
 
-/// Disassembles each candidate by itself: None where LLVM refuses it (or crashes on it).
+/// Disassembles each candidate by itself: None where LLVM refuses it (or crashes on it), or where the bytes it would
+/// encode the text as are others.
 pub fn disassemble(target: Target, candidates: &[Vec<u8>]) -> Result<Vec<Option<Line>>, McError> {
+    disassemble_if(target, candidates, &|candidate, bytes| candidate.starts_with(bytes))
+}
+
+/// As [`disassemble`], but the last dword may differ: LLVM cuts some literals.
+pub fn disassemble_loosely(target: Target, candidates: &[Vec<u8>]) -> Result<Vec<Option<Line>>, McError> {
+    disassemble_if(target, candidates, &|candidate, bytes| {
+        let fixed = bytes.len().saturating_sub(4).max(4).min(bytes.len());
+        candidate.len() >= bytes.len() && candidate.starts_with(&bytes[..fixed])
+    })
+}
+
+/// Is the encoding LLVM shows acceptable for a candidate?
+type Accept<'a> = &'a dyn Fn(&[u8], &[u8]) -> bool;
+
+fn disassemble_if(target: Target, candidates: &[Vec<u8>], accept: Accept) -> Result<Vec<Option<Line>>, McError> {
     let mut all = Vec::with_capacity(candidates.len());
     for chunk in candidates.chunks(BATCH) {
-        chunk_lines(target, chunk, &mut all)?;
+        chunk_lines(target, chunk, accept, &mut all)?;
     }
     Ok(all)
 }
 
-fn chunk_lines(target: Target, candidates: &[Vec<u8>], all: &mut Vec<Option<Line>>) -> Result<(), McError> {
+fn chunk_lines(
+    target: Target,
+    candidates: &[Vec<u8>],
+    accept: Accept,
+    all: &mut Vec<Option<Line>>,
+) -> Result<(), McError> {
     let (output, finished) = run(target, candidates)?;
     let mut lines: Vec<Option<Line>> = vec![None; candidates.len()];
     let mut index = 0;
@@ -79,7 +100,7 @@ fn chunk_lines(target: Target, candidates: &[Vec<u8>], all: &mut Vec<Option<Line
             continue;
         }
         let Some(candidate) = candidates.get(index) else { continue };
-        if lines[index].is_none() && candidate.starts_with(&bytes) && !text.contains("/*") {
+        if lines[index].is_none() && accept(candidate, &bytes) && !text.contains("/*") {
             lines[index] = Some(Line { text, len: bytes.len() });
         }
     }
@@ -96,8 +117,8 @@ fn chunk_lines(target: Target, candidates: &[Vec<u8>], all: &mut Vec<Option<Line
         return Ok(());
     }
     let (left, right) = rest.split_at(if near < rest.len() { near } else { near / 2 });
-    chunk_lines(target, left, all)?;
-    chunk_lines(target, right, all)
+    chunk_lines(target, left, accept, all)?;
+    chunk_lines(target, right, accept, all)
 }
 
 fn marker_bytes(index: usize) -> [u8; 4] {

@@ -75,9 +75,6 @@ pub enum Type {
     B16,
     F16,
     Bf16,
-    /// 16-bit, literals printed whole.
-    F16Wide,
-    Bf16Wide,
     V2b16,
     V2f16,
     V2bf16,
@@ -462,8 +459,6 @@ impl Line {
             Some("b16") => Type::B16,
             Some("f16") => Type::F16,
             Some("bf16") => Type::Bf16,
-            Some("f16w") => Type::F16Wide,
-            Some("bf16w") => Type::Bf16Wide,
             Some("v2b16") => Type::V2b16,
             Some("v2f16") => Type::V2f16,
             Some("v2bf16") => Type::V2bf16,

@@ -134,18 +134,19 @@ impl Printer<'_> {
         if bits & 0x1f00 != 0 {
             return self.push(format_args!("{bits:#x}"));
         }
-        match number {
-            0 => self.text.push_str("UC_VERSION_GFX7"),
-            4 => self.text.push_str("UC_VERSION_GFX10"),
-            6 => self.text.push_str("UC_VERSION_GFX11"),
-            9 => self.text.push_str("UC_VERSION_GFX12"),
-            _ => self.push(format_args!("{number}")),
+        let mut text = match number {
+            0 => "UC_VERSION_GFX7".to_owned(),
+            4 => "UC_VERSION_GFX10".to_owned(),
+            6 => "UC_VERSION_GFX11".to_owned(),
+            9 => "UC_VERSION_GFX12".to_owned(),
+            _ => number.to_string(),
+        };
+        for (flag, name) in FLAGS.into_iter().filter(|(flag, _)| bits & flag != 0) {
+            // Each flag is an operator on what stands before it.
+            let before = if bits & 0xe000 & (flag - 1) != 0 { format!("({text})") } else { text };
+            text = format!("{before}|{name}");
         }
-        for (flag, name) in FLAGS {
-            if bits & flag != 0 {
-                self.push(format_args!("|{name}"));
-            }
-        }
+        self.text.push_str(&text);
     }
 
     fn gpr_idx(&mut self, bits: u32) {

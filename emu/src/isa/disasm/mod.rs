@@ -145,36 +145,39 @@ impl Printer<'_> {
 
     /// A literal; LLVM wraps one that has an inline form in `lit()`, so that reading it back gives the same bytes.
     fn literal(&mut self, value: u32, ty: Type) {
+        if let (Type::F64, Some(text)) = (ty, f64_constant(value)) {
+            return self.text.push_str(text);
+        }
+        // LLVM cuts the literals of some 16-bit types.
+        let shown = match ty {
+            Type::B16 | Type::F16 if !self.is_wrapped(value, ty) => value & 0xffff,
+            _ => value,
+        };
+        if self.is_wrapped(value, ty) {
+            self.push(format_args!("lit({shown:#x})"));
+        } else {
+            self.push(format_args!("{shown:#x}"));
+        }
+    }
+
+    /// Has the literal an inline form for the type?
+    fn is_wrapped(&self, value: u32, ty: Type) -> bool {
         let small = |value: i64| (-16..=64).contains(&value);
         let low = value as u16;
         let int32 = small(i64::from(value as i32));
         let int16 = small(i64::from(low as i16));
-        let (shown, inline) = match ty {
-            Type::F64 => {
-                if let Some(text) = f64_constant(value) {
-                    self.text.push_str(text);
-                    return;
-                }
-                (value, value == 0)
-            }
-            Type::B64 => (value, value <= 64),
-            // Tells inline forms by all 32 bits, prints 16 of the others.
-            Type::B16 if int32 || F32.contains(&value) => (value, true),
-            Type::B16 => (u32::from(low), false),
-            Type::F16 => (u32::from(low), int16 || F16.contains(&low)),
-            Type::Bf16 => (u32::from(low), int16 || BF16.contains(&low)),
-            Type::F16Wide => (value, int16 || F16.contains(&low)),
-            Type::Bf16Wide => (value, int16 || BF16.contains(&low)),
-            Type::V2f16 => (value, int32 || value >> 16 == 0 && F16.contains(&low)),
-            Type::V2bf16 => (value, int32 || value >> 16 == 0 && BF16.contains(&low)),
-            Type::V2b16 => (value, int32),
-            Type::B32 => (value, int32 || F32.contains(&value)),
-            _ => (value, false),
-        };
-        if inline {
-            self.push(format_args!("lit({shown:#x})"));
-        } else {
-            self.push(format_args!("{shown:#x}"));
+        match ty {
+            // Printed as the double they are the high half of, see `f64_constant`.
+            Type::F64 => false,
+            Type::B64 => value <= 64,
+            Type::F16 => int16 || F16.contains(&low),
+            Type::Bf16 => int16 || BF16.contains(&low),
+            Type::V2f16 => int32 || value >> 16 == 0 && F16.contains(&low),
+            Type::V2bf16 => int32 || value >> 16 == 0 && BF16.contains(&low),
+            Type::V2b16 => int32,
+            // Integers of 16 bits are told from inline constants by all 32 bits.
+            Type::B32 | Type::B16 => int32 || F32.contains(&value),
+            _ => false,
         }
     }
 }
@@ -196,6 +199,7 @@ const F32: [u32; 9] = [
 /// A literal that, as the high half of a double, is one of the inline constants.
 fn f64_constant(high: u32) -> Option<&'static str> {
     Some(match high {
+        0 => "0",
         0x3fe0_0000 => "0.5",
         0xbfe0_0000 => "-0.5",
         0x3ff0_0000 => "1.0",

@@ -1,7 +1,7 @@
 //! Vector instructions: operand signs and what follows the operands.
 
 use super::super::layout::Extension;
-use super::super::table::{BYTE_SEL, OperandRow, Slot};
+use super::super::table::{BYTE_SEL, Kind, OperandRow, Slot};
 use super::super::{Dpp, Family, Format, Operand, Target};
 use super::Printer;
 
@@ -11,6 +11,15 @@ impl Printer<'_> {
         let mut first = true;
         for row in self.row.operands.iter().filter(|row| !row.hidden) {
             let operand = self.slot(row);
+            let implied = row.slot == Slot::Src(2) && matches!(row.kind, Kind::Fixed(_));
+            if implied && self.family == Family::Gfx12 && self.text.ends_with('|') {
+                // LLVM prints the implied selector of `v_cndmask` with source 1, here inside its bars.
+                self.text.pop();
+                self.text.push_str(", ");
+                self.operand(operand, row);
+                self.text.push('|');
+                continue;
+            }
             self.separator(&mut first);
             match row.slot {
                 Slot::Src(index) if !packed || self.is_mix() => self.signed(operand, row, index),
@@ -36,7 +45,12 @@ impl Printer<'_> {
         let neg = bit(mods.neg);
         let abs = if self.is_mix() { bit(mods.neg_hi) } else { bit(mods.abs) };
         let sext = mods.sdwa.is_some_and(|sdwa| bit(sdwa.sext));
-        let constant = matches!(operand, Operand::Int(_) | Operand::Float(_) | Operand::Literal(_));
+        let constant = match operand {
+            Operand::Int(_) | Operand::Float(_) => true,
+            // Already in brackets: `-lit(…)`.
+            Operand::Literal(value) => !self.is_wrapped(value, row.ty),
+            _ => false,
+        };
         let (open, close) = match (neg, constant && !abs) {
             (true, true) => ("neg(", ")"),
             (true, false) => ("-", ""),
@@ -112,7 +126,10 @@ impl Printer<'_> {
         let masks = self.row.masks;
         let sources = self.sources();
         let all = (1u8 << sources) - 1;
-        if mods.op_sel & all != 0 {
+        if mods.op_sel & all != 0 && self.row.mnemonic.starts_with("v_swmmac") {
+            // Which part of the index register holds the indices.
+            self.push(format_args!(" index_key:{}", mods.op_sel));
+        } else if mods.op_sel & all != 0 {
             self.bits("op_sel", mods.op_sel, sources);
         }
         let op_sel_hi = masks.op_sel_hi & all;
