@@ -181,7 +181,7 @@ impl kfd::Driver for EmulatedDriver {
     }
 
     unsafe fn munmap(&self, addr: usize, len: usize) -> Result<(), Errno> {
-        if addr % PAGE as usize == 0
+        if addr.is_multiple_of(PAGE as usize)
             && let Some(process) = self.kernel.existing_process()
             && process.lock().user_memory_gone(addr as u64, len as u64)
         {

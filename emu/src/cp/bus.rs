@@ -77,7 +77,7 @@ impl Bus {
         run: impl FnOnce(*mut T) -> R,
     ) -> Result<R, BusFault> {
         let fault = |why| BusFault { va, access, why, what };
-        if va % size_of::<T>() as u64 != 0 {
+        if !va.is_multiple_of(size_of::<T>() as u64) {
             return Err(fault(Why::Misaligned));
         }
         let span = self.space.lookup(va).ok_or(fault(Why::NotPresent))?;

@@ -91,7 +91,7 @@ pub fn run(
             Ok(launch) => launch,
             Err(fault) => match scratch_request(&fault) {
                 Some(bits) => {
-                    queue.request(shared, bus, bits, fault)?;
+                    queue.request(shared, bus, bits, *fault)?;
                     continue;
                 }
                 None => return Err(Stop::Fault(fault)),

@@ -87,14 +87,15 @@ pub fn raise(shared: &Shared, bus: &Bus, queue: &Queue, fault: Box<Fault>) {
             (bits, PACKET_EXCEPTIONS.iter().find(|(bit, _)| bits & bit != 0).map(|(_, code)| *code))
         }
     };
-    if let Some(code) = code.filter(|_| setup.runtime) {
-        exception(shared, code);
-    }
     // A queue whose structure or signal cannot be reached stops all the same.
     if let Ok(handle) = bus.load_u64(queue.va.wrapping_add(QUEUE_INACTIVE_SIGNAL as u64), "queue_inactive_signal")
         && handle != 0
     {
         let _ = signal::set_bits(shared, bus, handle, bits);
+    }
+    // Last, so that whoever its event wakes finds the bits as well.
+    if let Some(code) = code.filter(|_| setup.runtime) {
+        exception(shared, code);
     }
 }
 

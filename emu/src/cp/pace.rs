@@ -13,21 +13,32 @@ const RECENT: Duration = Duration::from_millis(200);
 /// Longest sleep: what a client that does not ring the bell may have to wait for.
 const LONG_SLEEP: Duration = Duration::from_millis(4);
 
+/// After this long without activity it is worth a look whether something is wrong.
+const STALL: Duration = Duration::from_secs(1);
+
 /// The pace of one processor's looks.
 pub struct Pace {
     active: Instant,
     sleep: Duration,
+    told: bool,
 }
 
 impl Pace {
     /// Starts as if there had been activity just now.
     pub fn new() -> Pace {
-        Pace { active: Instant::now(), sleep: FIRST_SLEEP }
+        Pace { active: Instant::now(), sleep: FIRST_SLEEP, told: false }
     }
 
     /// Something happened.
     pub fn active(&mut self) {
         *self = Pace::new();
+    }
+
+    /// True once, when there has been no activity for long.
+    pub fn stalled(&mut self) -> bool {
+        let stalled = !self.told && self.sleep == LONG_SLEEP && self.active.elapsed() > STALL;
+        self.told |= stalled;
+        stalled
     }
 
     /// Waits until the next look. Returns early when the thread is unparked.

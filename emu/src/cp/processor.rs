@@ -123,8 +123,31 @@ impl Processor<'_> {
                     continue;
                 }
             }
+            if self.pace.stalled() {
+                self.explain(index, limit)?;
+            }
             self.pace.wait();
         }
+    }
+
+    fn note(&self, text: impl FnOnce() -> String) {
+        self.shared.setup.kernel.note(|| format!("queue {}: {}", self.shared.setup.queue_id, text()));
+    }
+
+    /// Nothing has happened for a while: when the write index says that something should, tells why it does not.
+    fn explain(&self, index: u64, limit: u64) -> Result<(), Stop> {
+        let written = self.write_index()?;
+        if index < limit {
+            self.note(|| format!("packet {index} holds it up: the doorbell was rung, and its header is INVALID"));
+        } else if index < written {
+            self.note(|| {
+                format!(
+                    "write_dispatch_id is {written}, and the doorbell was rung for packets up to {index} only (it takes \
+                     the index of the last packet)"
+                )
+            });
+        }
+        Ok(())
     }
 
     fn write_index(&self) -> Result<u64, Stop> {
@@ -137,6 +160,15 @@ impl Processor<'_> {
     /// hardware sees both), so for their queues the write index counts too.
     fn limit(&self, doorbell: u64, queue: &Queue) -> Result<u64, Stop> {
         let rung = doorbell.wrapping_add(1);
+        let written = self.write_index()?;
+        if rung > written {
+            self.note(|| {
+                format!(
+                    "the doorbell was rung with {doorbell}, and write_dispatch_id is {written}: the doorbell takes the \
+                     index of the last packet, and the write index goes first"
+                )
+            });
+        }
         let kind = self
             .bus
             .load_u32(queue.va.wrapping_add(amd_queue::TYPE as u64), "hsa_queue.type")
@@ -144,7 +176,7 @@ impl Processor<'_> {
         if kind == amd_queue::QueueType::Single as u32 {
             return Ok(rung);
         }
-        Ok(rung.max(self.write_index()?))
+        Ok(rung.max(written))
     }
 
     /// Processes one packet whose header is not INVALID, to its completion.
@@ -224,7 +256,7 @@ impl Processor<'_> {
             && properties.use_scratch_once()
         {
             let detail = "the dispatch that had the scratch to itself is done".to_string();
-            let fault = record(shared, FaultKind::Packet(packet_bits::SCRATCH_ONCE), detail);
+            let fault = *record(shared, FaultKind::Packet(packet_bits::SCRATCH_ONCE), detail);
             match queue.request(shared, bus, packet_bits::SCRATCH_ONCE, fault) {
                 // The packet is done all the same.
                 Ok(()) | Err(Stop::Cancelled) => {}
@@ -267,13 +299,13 @@ impl Queue {
 
     /// Asks the host for something through `queue_inactive_signal`, and waits until it stores 0 there. `fault` is what
     /// it comes to when there is nobody to ask.
-    pub fn request(&self, shared: &Shared, bus: &Bus, bits: u64, fault: Box<Fault>) -> Result<(), Stop> {
+    pub fn request(&self, shared: &Shared, bus: &Bus, bits: u64, fault: Fault) -> Result<(), Stop> {
         let bus_stop = |fault| Stop::Fault(of_bus(shared, fault));
         let at = self.va.wrapping_add(amd_queue::QUEUE_INACTIVE_SIGNAL as u64);
         let handle = bus.load_u64(at, "queue_inactive_signal").map_err(bus_stop)?;
         if handle == 0 {
             let detail = format!("{}; queue_inactive_signal is null, so nobody can be asked", fault.detail);
-            return Err(Stop::Fault(Box::new(Fault { detail, ..*fault })));
+            return Err(Stop::Fault(Box::new(Fault { detail, ..fault })));
         }
         signal::set_bits(shared, bus, handle, bits).map_err(bus_stop)?;
         self.wait(shared, bus, |bus| Ok(bus.load_i64(handle.wrapping_add(8), "value of queue_inactive_signal")? == 0))

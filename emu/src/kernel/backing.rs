@@ -100,7 +100,7 @@ impl Pages {
     }
 
     /// Bytes.
-    pub fn len(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.len
     }
 
@@ -147,7 +147,7 @@ mod tests {
         let node = Arc::new(NodeMemory::new(c"test", 1 << 32).unwrap());
         let first = node.allocate(100).unwrap();
         let second = node.allocate(4097).unwrap();
-        assert_eq!((first.len(), second.len()), (4096, 8192));
+        assert_eq!((first.size(), second.size()), (4096, 8192));
         assert_eq!((first.offset(), second.offset()), (Some(1 << 32), Some((1 << 32) + 4096)));
         // SAFETY: a fresh mapping nobody else uses.
         unsafe {

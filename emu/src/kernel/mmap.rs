@@ -55,7 +55,7 @@ rules! {
     /// mmap of any node.
     ANY for r: Request {
         EINVAL "length is not 0": r.len => r.len != 0;
-        EINVAL "offset is a multiple of 4096": r.offset => r.offset % PAGE == 0;
+        EINVAL "offset is a multiple of 4096": r.offset => r.offset.is_multiple_of(PAGE);
     }
 
     /// mmap of `/dev/kfd`.

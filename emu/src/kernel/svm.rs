@@ -128,7 +128,11 @@ pub fn ioctl(call: &Call<'_>, bytes: &mut [u8]) -> Result<(), Errno> {
     debug_assert_eq!(head.len(), size_of::<SvmArgs>());
     let wanted = (args.nattr as usize).checked_mul(size_of::<SvmAttribute>()).ok_or(Errno::EINVAL)?;
     let tail = tail.get_mut(..wanted).ok_or(Errno::EINVAL)?;
-    if args.start_addr % PAGE != 0 || args.size % PAGE != 0 || args.start_addr == 0 || args.size == 0 {
+    if !args.start_addr.is_multiple_of(PAGE)
+        || !args.size.is_multiple_of(PAGE)
+        || args.start_addr == 0
+        || args.size == 0
+    {
         return Err(Errno::EINVAL);
     }
     let end = args.start_addr.checked_add(args.size).ok_or(Errno::EOVERFLOW)?;

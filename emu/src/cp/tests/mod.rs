@@ -452,3 +452,28 @@ fn a_read_index_that_is_a_loose_word() {
     let data = wait(&client, memory.event_id).memory_exception();
     assert_eq!(data.va, (queue.parts.control.va + 128 - (16 << 20)) & !0xfff);
 }
+
+/// What goes wrong without an error on hardware is at least told.
+#[test]
+fn silence_is_explained() {
+    let client = client();
+    let notes = || {
+        let note = |event| match event {
+            Event::Note { text } => Some(text),
+            _ => None,
+        };
+        client.trace().into_iter().filter_map(note).collect::<Vec<_>>()
+    };
+    // Rung with the write index instead of the last packet's.
+    let ahead = client.queue(64, AmdQueue::default());
+    ahead.publish(nothing(0));
+    ahead.ring(1);
+    until(|| {
+        notes().iter().any(|text| text.contains("queue 0: the doorbell was rung with 1, and write_dispatch_id is 1"))
+    });
+    let silent = client.queue(64, AmdQueue::default());
+    silent.publish(nothing(0));
+    until(|| notes().iter().any(|text| text.contains("queue 1: write_dispatch_id is 1, and the doorbell")));
+    until(|| notes().iter().any(|text| text.contains("queue 0: packet 1 holds it up")));
+    assert_eq!(notes().len(), 3, "{:?}", notes());
+}

@@ -150,11 +150,11 @@ impl Events {
     /// EINVAL: there is a page already, or the buffer has fewer than 32768 bytes.
     pub fn set_page(&self, pages: Arc<Pages>, handle: u64) -> Result<(), Errno> {
         let mut state = self.state();
-        if state.page.is_some() || pages.len() < u64::from(SIGNAL_EVENT_LIMIT) * 8 {
+        if state.page.is_some() || pages.size() < u64::from(SIGNAL_EVENT_LIMIT) * 8 {
             return Err(Errno::EINVAL);
         }
         // Only slots that the interrupt handler looks at.
-        let slots = (pages.len() / 8).min(u64::from(SIGNAL_EVENT_LIMIT)) as u32;
+        let slots = (pages.size() / 8).min(u64::from(SIGNAL_EVENT_LIMIT)) as u32;
         state.page = Some(SignalPage::new(pages, slots, Some(handle)));
         Ok(())
     }

@@ -198,7 +198,7 @@ pub fn free(call: &Call<'_>, args: &mut FreeMemoryOfGpuArgs) -> Result<(), Errno
     let data = inner.device(handle.gpu_id())?;
     let device = data.device.clone();
     if let Some(bo) = data.bos.remove(&handle.id()) {
-        call.kernel.discharge(&device, bo.kind, bo.pages.len());
+        call.kernel.discharge(&device, bo.kind, bo.pages.size());
         for (addr, len) in &bo.unmapped {
             user::unmap(*addr, *len);
         }

@@ -79,7 +79,7 @@ rules! {
     /// MAP: where the buffer is not mapped on the GPU yet.
     PLACE for f: PlaceFacts {
         EINVAL "va_addr of the buffer is not 0": f.va => f.va != 0;
-        EINVAL "va_addr of the buffer is a multiple of 4096": f.va => f.va % PAGE == 0;
+        EINVAL "va_addr of the buffer is a multiple of 4096": f.va => f.va.is_multiple_of(PAGE);
         EINVAL "the buffer ends below 2^48": f.end.unwrap_or(u64::MAX) => f.end.is_some_and(|end| end <= VM_END);
         EINVAL "the GPU reaches the buffer's memory": f.va => f.reachable;
         EINVAL "nothing else is mapped there": f.va => f.free;

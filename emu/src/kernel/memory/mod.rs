@@ -134,7 +134,7 @@ impl Inner {
         for data in &mut self.devices {
             for bo in data.bos.values_mut().filter(|bo| bo.kind == Kind::Userptr) {
                 let start = bo.pages.host() as u64;
-                if start < end && addr < start.saturating_add(bo.pages.len()) {
+                if start < end && addr < start.saturating_add(bo.pages.size()) {
                     hit = true;
                     bo.unmapped.push((addr, len));
                     let addresses = bo.addresses().unwrap_or_default();

@@ -227,7 +227,7 @@ fn svm_ranges() {
     assert_eq!(svm(va, 0x1000, set, &mut [attribute(99, 0)]), Err(libc::EINVAL));
     assert_eq!(svm(va, 0x1000, set, &mut [attribute(SVM_ATTR_ACCESS, 1)]), Err(libc::EINVAL));
     assert_eq!(svm(0x1000, 0x1000, set, &mut [access]), Err(libc::EFAULT));
-    assert_eq!(svm(va, u64::MAX & !4095, set, &mut [access]), Err(libc::EOVERFLOW));
+    assert_eq!(svm(va, !4095, set, &mut [access]), Err(libc::EOVERFLOW));
 
     let space = || {
         let process = client.driver.process().unwrap();

@@ -55,7 +55,7 @@ rules! {
 
     /// SET_CU_MASK: arguments.
     CU_MASK for a: SetCuMaskArgs {
-        EINVAL "num_cu_mask is a multiple of 32": a.num_cu_mask => a.num_cu_mask % 32 == 0;
+        EINVAL "num_cu_mask is a multiple of 32": a.num_cu_mask => a.num_cu_mask.is_multiple_of(32);
         EINVAL "num_cu_mask is not 0": a.num_cu_mask => a.num_cu_mask != 0;
     }
 
