@@ -323,7 +323,7 @@ fn undecodable(bytes: &[u8; 16]) -> Decoded {
     let mut kept = [0; 16];
     kept[..4].copy_from_slice(&bytes[..4]);
     Decoded {
-        mnemonic: "(not an instruction)",
+        mnemonic: ".long",
         format: Format::Sopp,
         opcode: 0,
         len: 4,
@@ -349,7 +349,7 @@ unsafe fn illegal(wave: &mut Wave, inst: &Inst) {
     let reason = extra.and_then(|extra| extra.data.as_ref()?.downcast_ref::<String>());
     let detail = match (extra, reason) {
         (Some(extra), Some(reason)) => format!("{}: {reason}", extra.decoded.mnemonic),
-        _ => "not an instruction".to_string(),
+        _ => "no handler".to_string(),
     };
     let exec = wave.exec;
     wave.fault_at(inst, FaultKind::IllegalInstruction, None, exec, detail);

@@ -13,7 +13,7 @@ use super::launch::{Launch, dispatch_fault};
 use super::mem::MemoryPort;
 use super::salu::INDEX_ENABLE;
 use super::wave::{Request, State, Wave};
-use crate::isa::Family;
+use crate::isa::{self, Family};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -468,7 +468,7 @@ impl<'a> Worker<'a> {
             && fault.access != Some(Access::Execute)
             && let Some(decoded) = self.codes.iter().find_map(|code| code.decoded(pc))
         {
-            fault.instruction = Some(decoded.mnemonic.to_string());
+            fault.instruction = Some(isa::disassemble(self.job.dispatch.target, decoded, pc));
             if fault.bytes.is_empty() {
                 fault.bytes = decoded.bytes[..decoded.len as usize].to_vec();
             }

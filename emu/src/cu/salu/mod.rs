@@ -10,6 +10,8 @@ mod exec;
 mod float;
 mod hwreg;
 #[cfg(test)]
+mod coverage;
+#[cfg(test)]
 mod tests;
 
 pub use control::INDEX_ENABLE;
