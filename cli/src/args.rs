@@ -1,13 +1,21 @@
 //! The command line.
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::str::FromStr;
 use std::time::Duration;
 
 /// Run an AMDGPU program image on /dev/kfd, or on an emulated GPU, with no ROCR, libhsakmt or libdrm.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_help = EXIT_STATUS)]
+#[command(
+    version,
+    max_term_width = 100,
+    override_usage = "kfdrun [OPTIONS] IMAGE [ARGS]...",
+    subcommand_value_name = "IMAGE",
+    subcommand_help_heading = "Image",
+    disable_help_subcommand = true,
+    after_help = EXIT_STATUS
+)]
 pub struct Args {
     /// Work-items of a work-group, x dimension
     #[arg(long = "threads-x", visible_alias = "threads", value_name = "N", default_value_t = 1, value_parser = positive())]
@@ -48,12 +56,22 @@ pub struct Args {
     #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     pub deterministic: Option<u64>,
 
-    /// Program image, and its arguments: what follows the image belongs to the program, untouched
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "IMAGE [ARGS]")]
-    pub command: Vec<OsString>,
+    /// What to run.
+    #[command(subcommand)]
+    pub command: Command,
 }
 
-const EXIT_STATUS: &str = "Exit status: the program's value & 255, or
+/// What to run.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// A program image, and its arguments: what follows the image belongs to the program, untouched.
+    #[command(external_subcommand)]
+    Image(Vec<OsString>),
+}
+
+const EXIT_STATUS: &str = "What follows IMAGE belongs to the program, untouched.
+
+Exit status: the program's value & 255, or
     2    bad usage                     127  image not found
     124  timeout                       132  illegal instruction
     125  driver, device, environment   133  trap
@@ -127,9 +145,8 @@ mod tests {
     fn what_follows_the_image_is_the_programs() {
         let args = Args::parse_from(["kfdrun", "--threads", "4", "a.co", "--threads", "x", "--", "-v", "--help"]);
         assert_eq!(args.threads_x, 4);
-        assert_eq!(args.command, ["a.co", "--threads", "x", "--", "-v", "--help"].map(OsString::from));
-        let args = Args::parse_from(["kfdrun", "--", "-image", "-v"]);
-        assert_eq!(args.command, ["-image", "-v"].map(OsString::from));
+        let Command::Image(command) = args.command;
+        assert_eq!(command, ["a.co", "--threads", "x", "--", "-v", "--help"].map(OsString::from));
         assert!(!args.verbose);
     }
 
@@ -150,5 +167,6 @@ mod tests {
             assert!(Args::try_parse_from(["kfdrun", bad[0], bad[1], "a.co"]).is_err(), "{bad:?}");
         }
         assert!(Args::try_parse_from(["kfdrun"]).is_err(), "an image is needed");
+        assert!(Args::try_parse_from(["kfdrun", "--unknown", "a.co"]).is_err(), "options are known");
     }
 }

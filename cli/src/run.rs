@@ -1,6 +1,6 @@
 //! One run: image, device, program, exit status.
 
-use crate::args::Args;
+use crate::args::{Args, Command};
 use crate::device;
 use crate::exit::{ABORT, Failure, NOT_FOUND, REFUSED};
 use crate::output::{Unbuffered, clear_progress, progress, say, shows_progress};
@@ -22,7 +22,8 @@ static INTERRUPT: AtomicBool = AtomicBool::new(false);
 
 /// Runs what the command line says; returns the exit status.
 pub fn run(args: &Args) -> Result<u8, Failure> {
-    let Some((image, rest)) = args.command.split_first() else {
+    let Command::Image(command) = &args.command;
+    let Some((image, rest)) = command.split_first() else {
         return Err(Failure::new(NOT_FOUND, "no image"));
     };
     let path = Path::new(image);
