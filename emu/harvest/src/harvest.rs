@@ -61,7 +61,7 @@ pub struct Harvest {
 pub fn harvest(target: Target) -> Result<Harvest, McError> {
     let mut rows = Vec::new();
     let mut notes = Vec::new();
-    for form in Form::ALL {
+    for form in Form::ALL.iter().copied() {
         let Some(layout) = Layout::of(target, form) else { continue };
         let found = accepted(target, form, &layout)?;
         let mut form_rows: Vec<Row> = found
@@ -171,7 +171,17 @@ fn row(
         }
     }
     assign(target, form, mnemonic, &mut slots);
-    Row { form, opcode, mnemonic: mnemonic.to_owned(), suffix, slots, mods: Vec::new(), op_sel: None, fill, line: line.clone() }
+    Row {
+        form,
+        opcode,
+        mnemonic: mnemonic.to_owned(),
+        suffix,
+        slots,
+        mods: Vec::new(),
+        op_sel: None,
+        fill,
+        line: line.clone(),
+    }
 }
 
 /// Suffixes that name an encoding, longest first.
@@ -700,8 +710,7 @@ fn printed(
     let mut names = Vec::new();
     for ((value, _), line) in values.into_iter().zip(disassemble(target, &bytes)?) {
         let Some(line) = line else { continue };
-        let modifiers: Vec<String> =
-            Instruction::parse(&line.text).modifiers.iter().filter(keep).cloned().collect();
+        let modifiers: Vec<String> = Instruction::parse(&line.text).modifiers.iter().filter(keep).cloned().collect();
         if !modifiers.is_empty() {
             names.push(Name { group, value, text: modifiers.join(" ") });
         }

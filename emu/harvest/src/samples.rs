@@ -43,7 +43,7 @@ pub fn samples(target: Target, count: u32) -> Vec<Vec<u8>> {
     let table = Table::of(target);
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ target as u64);
     let mut all = Vec::new();
-    for form in Form::ALL {
+    for form in Form::ALL.iter().copied() {
         let Some(form_table) = table.form(form) else { continue };
         let layout = &form_table.layout;
         for (opcode, row) in form_table.rows() {
@@ -229,7 +229,9 @@ impl Maker<'_> {
 
     fn control(&mut self) {
         let dpp_controls: &[u32] = match self.family {
-            Family::Gfx9 => &[0, 0x1b, 0xe4, 0x101, 0x112, 0x123, 0x130, 0x134, 0x138, 0x13c, 0x140, 0x141, 0x142, 0x143],
+            Family::Gfx9 => {
+                &[0, 0x1b, 0xe4, 0x101, 0x112, 0x123, 0x130, 0x134, 0x138, 0x13c, 0x140, 0x141, 0x142, 0x143]
+            }
             _ => &[0, 0x1b, 0xe4, 0x101, 0x112, 0x123, 0x140, 0x141, 0x150, 0x15f, 0x160, 0x16f],
         };
         match self.form.extension() {

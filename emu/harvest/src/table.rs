@@ -53,7 +53,8 @@ fn slot(slot: &Slot) -> String {
 pub fn counts(harvest: &Harvest) -> String {
     let count = |form: Form| harvest.rows.iter().filter(|row| row.form == form).count();
     let counts: Vec<String> = Form::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|form| count(*form) != 0)
         .map(|form| format!("{} {}", form.name(), count(form)))
         .collect();

@@ -280,8 +280,8 @@ impl Table {
     /// Parses a table's text.
     pub fn parse(target: Target, text: &'static str) -> Result<Table, TableError> {
         let mut forms: Vec<Option<FormTable>> = Form::ALL
-            .into_iter()
-            .map(|form| Layout::of(target, form).map(|layout| FormTable { layout, rows: Vec::new() }))
+            .iter()
+            .map(|form| Layout::of(target, *form).map(|layout| FormTable { layout, rows: Vec::new() }))
             .collect();
         let mut names = HashMap::new();
         for (index, text) in text.lines().enumerate() {
