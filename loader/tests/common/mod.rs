@@ -20,11 +20,16 @@ pub struct Setup {
 
 impl Setup {
     pub fn new(target: &str) -> Setup {
+        Setup::with(target, emu::Options::default(), Vec::new())
+    }
+
+    /// A machine with these options, whose events also go to `sinks`.
+    pub fn with(target: &str, options: emu::Options, mut sinks: Vec<Arc<dyn trace::Sink>>) -> Setup {
         let faults = Arc::new(LastFault::default());
-        let tracer = Tracer::new(vec![faults.clone()]);
+        sinks.push(faults.clone());
+        let tracer = Tracer::new(sinks);
         let target = emu::isa::Target::from_name(target).expect("a target");
-        let driver =
-            emu::EmulatedDriver::new(emu::Machine::with(&[target]), emu::Options::default(), tracer.clone()).unwrap();
+        let driver = emu::EmulatedDriver::new(emu::Machine::with(&[target]), options, tracer.clone()).unwrap();
         let kfd = Kfd::open(Arc::new(driver), tracer).unwrap();
         let topology = Topology::read(kfd.system()).unwrap();
         let device = Device::open(&kfd, topology.first_gpu().unwrap(), topology.node_count()).unwrap();
