@@ -339,7 +339,7 @@ unsafe fn load<const L: usize>(wave: &mut Wave, inst: &Inst) {
         let pattern = pattern32::<L>(row, exec, &wave.exec_row, kind.bytes());
         match (in_range(lds, kind, exec, &pattern, inst.imm), pattern) {
             (Some(host), Pattern::Step(_)) => load_step::<L>(kind, exec, dst, host),
-            (Some(host), _) => load_same::<L>(kind, &wave.exec_row, dst, 4, host),
+            (Some(host), _) => load_same::<L>(kind, exec, &wave.exec_row, dst, host),
             (None, _) => load_each::<L>(wave, inst),
         }
     }

@@ -257,16 +257,27 @@ pub unsafe fn store_step<const L: usize>(kind: Kind, mask: u64, rows: *const u32
     }
 }
 
-/// Loads one element into all active lanes.
+/// Loads one element into the only active lane.
+#[inline(never)]
+unsafe fn load_alone<const L: usize>(kind: Kind, exec: u64, rows: *mut u32, at: *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe { load_lanes::<L>(kind, exec, rows, 4, |_| at) };
+}
+
+/// Loads one element into all active lanes. `exec` is not zero, and `mask` its row.
 ///
 /// # Safety
 /// The element must be valid for reading, `rows` for writing the kind's registers.
 #[inline(always)]
-pub unsafe fn load_same<const L: usize>(kind: Kind, mask: &Row, rows: *mut u32, stride: usize, at: *const u8) {
+pub unsafe fn load_same<const L: usize>(kind: Kind, exec: u64, mask: &Row, rows: *mut u32, at: *const u8) {
+    if exec & (exec - 1) == 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { load_alone::<L>(kind, exec, rows, at) };
+    }
     let mut value = [0; 4];
     // SAFETY: the caller's promise.
     unsafe {
-        load_one(kind, &mut value, stride, at);
+        load_one(kind, &mut value, at);
         let keep = match kind {
             Kind::U8Lo | Kind::I8Lo | Kind::B16Lo => 0xffff_0000,
             Kind::U8Hi | Kind::I8Hi | Kind::B16Hi => 0xffff,
@@ -284,7 +295,7 @@ pub unsafe fn load_same<const L: usize>(kind: Kind, mask: &Row, rows: *mut u32, 
 
 /// One element as the registers of one lane, merged halves over zero.
 #[inline(never)]
-unsafe fn load_one(kind: Kind, value: &mut [u32; 4], stride: usize, at: *const u8) {
+unsafe fn load_one(kind: Kind, value: &mut [u32; 4], at: *const u8) {
     // SAFETY: the caller's promise; with one lane a row the rows are the array.
-    unsafe { load_lanes::<1>(kind, 1, value.as_mut_ptr(), stride, |_| at) };
+    unsafe { load_lanes::<1>(kind, 1, value.as_mut_ptr(), 4, |_| at) };
 }

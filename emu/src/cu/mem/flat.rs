@@ -149,7 +149,7 @@ unsafe fn load<const L: usize, const FLAT: bool, const SADDR: bool>(wave: &mut W
             let rows = wave.rows.byte_add(inst.dst as usize);
             match pattern {
                 Pattern::Step(_) => load_step::<L>(kind, wave.exec, rows, host),
-                _ => load_same::<L>(kind, &wave.exec_row, rows, 4, host),
+                _ => load_same::<L>(kind, wave.exec, &wave.exec_row, rows, host),
             }
         } else if FLAT && let Some((offset, host)) = in_scratch::<L>(wave, inst, kind, &pattern, false) {
             scratch::load_rows::<L>(kind, wave.exec, wave.rows.byte_add(inst.dst as usize), host, offset);

@@ -324,7 +324,7 @@ pub unsafe fn load_pattern<const L: usize>(wave: &mut Wave, kind: Kind, dst: u32
             }
             Pattern::Same(va) => {
                 let Some(host) = wave.port.host(va, kind.bytes() as u64, false) else { return false };
-                load_same::<L>(kind, &wave.exec_row, rows, 4, host);
+                load_same::<L>(kind, wave.exec, &wave.exec_row, rows, host);
             }
             Pattern::Each => return false,
         }

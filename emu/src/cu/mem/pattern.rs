@@ -62,8 +62,13 @@ pub unsafe fn pattern64<const L: usize>(
     mask: &Row,
     step: u32,
 ) -> Pattern<u64> {
+    let first = exec.trailing_zeros() as usize;
     // SAFETY: `exec` has no bits at or above L.
-    let top = unsafe { *high.add(exec.trailing_zeros() as usize) };
+    let top = unsafe { *high.add(first) };
+    if exec & (exec - 1) == 0 {
+        // SAFETY: as above.
+        return Pattern::Same(unsafe { *low.add(first) } as u64 | (top as u64) << 32);
+    }
     let mut wrong = 0;
     for lane in 0..L {
         // SAFETY: the row has L dwords.
