@@ -9,7 +9,53 @@ use super::table::Entry;
 /// To i32 towards zero; out of range saturates, a NaN gives 0.
 #[inline(always)]
 fn to_i32(value: f32) -> i32 {
-    value as i32
+    let inside = value >= -2_147_483_648.0 && value < 2_147_483_648.0;
+    // SAFETY: 0 or within the range of i32.
+    let whole = unsafe { if inside { value } else { 0.0 }.to_int_unchecked::<i32>() };
+    if value >= 2_147_483_648.0 {
+        i32::MAX
+    } else if value < -2_147_483_648.0 {
+        i32::MIN
+    } else {
+        whole
+    }
+}
+
+/// To u32, likewise: the upper half of its range is shifted down, where f32 has whole numbers only.
+#[inline(always)]
+fn to_u32(value: f32) -> u32 {
+    let high = value >= 2_147_483_648.0;
+    let inside = value > -1.0 && value < 4_294_967_296.0;
+    let low = if high { value - 2_147_483_648.0 } else { value };
+    // SAFETY: 0 or within the range of i32.
+    let whole = unsafe { if inside { low } else { 0.0 }.to_int_unchecked::<i32>() } as u32;
+    if value >= 4_294_967_296.0 { u32::MAX } else { whole ^ (high as u32) << 31 }
+}
+
+/// f64 to i32, likewise.
+#[inline(always)]
+fn to_i32_wide(value: f64) -> i32 {
+    let inside = value > -2_147_483_649.0 && value < 2_147_483_648.0;
+    // SAFETY: 0 or within the range of i32, fractions cut off.
+    let whole = unsafe { if inside { value } else { 0.0 }.to_int_unchecked::<i32>() };
+    if value >= 2_147_483_648.0 {
+        i32::MAX
+    } else if value <= -2_147_483_649.0 {
+        i32::MIN
+    } else {
+        whole
+    }
+}
+
+/// f64 to u32, likewise.
+#[inline(always)]
+fn to_u32_wide(value: f64) -> u32 {
+    let high = value >= 2_147_483_648.0;
+    let inside = value > -1.0 && value < 4_294_967_296.0;
+    let low = if high { value - 2_147_483_648.0 } else { value };
+    // SAFETY: 0 or within the range of i32, fractions cut off.
+    let whole = unsafe { if inside { low } else { 0.0 }.to_int_unchecked::<i32>() } as u32;
+    if value >= 4_294_967_296.0 { u32::MAX } else { whole ^ (high as u32) << 31 }
 }
 
 /// f32 to f16 towards zero: the bits below the f16's places are dropped, an overflow is the largest number.
@@ -47,7 +93,7 @@ pub fn snorm(value: f32) -> u32 {
     } else {
         value
     };
-    (clamped * 32767.0).round_ties_even() as i32 as u32 & 0xffff
+    to_i32((clamped * 32767.0).round_ties_even()) as u32 & 0xffff
 }
 
 /// 0..1 to 0..65535, to nearest even; a NaN gives 0.
@@ -60,7 +106,7 @@ pub fn unorm(value: f32) -> u32 {
     } else {
         0.0
     };
-    (clamped * 65535.0).round_ties_even() as i32 as u32
+    to_i32((clamped * 65535.0).round_ties_even()) as u32
 }
 
 /// To an unsigned byte, to nearest even, saturating.
@@ -70,7 +116,7 @@ fn to_u8(value: f32) -> u32 {
     if rounded >= 255.0 {
         255
     } else if rounded > 0.0 {
-        rounded as i32 as u32
+        to_i32(rounded) as u32
     } else {
         0
     }
@@ -112,14 +158,14 @@ pub mod int {
 
     ops! {
         CvtI32F32 = v_cvt_i32_f32 [_cx](a: f32) -> i32 { to_i32(a) }
-        CvtU32F32 = v_cvt_u32_f32 [_cx](a: f32) -> u32 { a as u32 }
+        CvtU32F32 = v_cvt_u32_f32 [_cx](a: f32) -> u32 { to_u32(a) }
         CvtNearestI32F32 = v_cvt_rpi_i32_f32 v_cvt_nearest_i32_f32 [_cx](a: f32) -> i32 {
             // In f64 the sum is exact wherever it matters.
-            (a as f64 + 0.5).floor() as i32
+            to_i32_wide((a as f64 + 0.5).floor())
         }
         CvtFloorI32F32 = v_cvt_flr_i32_f32 v_cvt_floor_i32_f32 [_cx](a: f32) -> i32 { to_i32(a.floor()) }
-        CvtI32F64 = v_cvt_i32_f64 [_cx](a: f64) -> i32 { a as i32 }
-        CvtU32F64 = v_cvt_u32_f64 [_cx](a: f64) -> u32 { a as u32 }
+        CvtI32F64 = v_cvt_i32_f64 [_cx](a: f64) -> i32 { to_i32_wide(a) }
+        CvtU32F64 = v_cvt_u32_f64 [_cx](a: f64) -> u32 { to_u32_wide(a) }
         CvtU16F16 = v_cvt_u16_f16 [_cx](a: F16) -> u16 { (to_i32(a.to_f32())).clamp(0, 0xffff) as u16 }
         CvtI16F16 = v_cvt_i16_f16 [_cx](a: F16) -> i16 { (to_i32(a.to_f32())).clamp(-0x8000, 0x7fff) as i16 }
         CvtNormI16F16 = v_cvt_norm_i16_f16 [_cx](a: F16) -> u16 { snorm(a.to_f32()) as u16 }
@@ -169,20 +215,20 @@ pub mod float {
     use crate::cu::valu::define::{float_ops, lane, sources};
 
     float_ops! {
-        CvtF32I32 = v_cvt_f32_i32 [_cx](a: i32) -> f32 { a as f32 } .soft(soft::f32_from_i32)
-        CvtF32U32 = v_cvt_f32_u32 [_cx](a: u32) -> f32 { a as f32 } .soft(soft::f32_from_u32)
-        CvtF32Ubyte0 = v_cvt_f32_ubyte0 [_cx](a: u32) -> f32 { (a & 0xff) as i32 as f32 }
-        CvtF32Ubyte1 = v_cvt_f32_ubyte1 [_cx](a: u32) -> f32 { (a >> 8 & 0xff) as i32 as f32 }
-        CvtF32Ubyte2 = v_cvt_f32_ubyte2 [_cx](a: u32) -> f32 { (a >> 16 & 0xff) as i32 as f32 }
-        CvtF32Ubyte3 = v_cvt_f32_ubyte3 [_cx](a: u32) -> f32 { (a >> 24) as i32 as f32 }
-        CvtF64I32 = v_cvt_f64_i32 [_cx](a: i32) -> f64 { a as f64 }
-        CvtF64U32 = v_cvt_f64_u32 [_cx](a: u32) -> f64 { a as f64 }
-        CvtF64F32 = v_cvt_f64_f32 [_cx](a: f32) -> f64 { a as f64 }
+        CvtF32I32 = v_cvt_f32_i32 [_cx hidden](a: i32) -> f32 { a as f32 } .soft(soft::f32_from_i32)
+        CvtF32U32 = v_cvt_f32_u32 [_cx hidden](a: u32) -> f32 { a as f32 } .soft(soft::f32_from_u32)
+        CvtF32Ubyte0 = v_cvt_f32_ubyte0 [_cx hidden](a: u32) -> f32 { (a & 0xff) as i32 as f32 }
+        CvtF32Ubyte1 = v_cvt_f32_ubyte1 [_cx hidden](a: u32) -> f32 { (a >> 8 & 0xff) as i32 as f32 }
+        CvtF32Ubyte2 = v_cvt_f32_ubyte2 [_cx hidden](a: u32) -> f32 { (a >> 16 & 0xff) as i32 as f32 }
+        CvtF32Ubyte3 = v_cvt_f32_ubyte3 [_cx hidden](a: u32) -> f32 { (a >> 24) as i32 as f32 }
+        CvtF64I32 = v_cvt_f64_i32 [_cx hidden](a: i32) -> f64 { a as f64 }
+        CvtF64U32 = v_cvt_f64_u32 [_cx hidden](a: u32) -> f64 { a as f64 }
+        CvtF64F32 = v_cvt_f64_f32 [_cx hidden](a: f32) -> f64 { a as f64 }
         CvtF32F64 = v_cvt_f32_f64 [_cx](a: f64) -> f32 { a as f32 } .soft(soft::f32_from_f64)
         CvtF16F32 = v_cvt_f16_f32 [_cx](a: f32) -> F16 { F16::from_f32(a) } .soft(soft::f16_from_f32)
         CvtF32F16 = v_cvt_f32_f16 [_cx](a: F16) -> f32 { a.to_f32() }
         CvtF16U16 = v_cvt_f16_u16 [_cx](a: u16) -> F16 { F16::from_f32(a as i32 as f32) } .soft(soft::f16_from_u16)
         CvtF16I16 = v_cvt_f16_i16 [_cx](a: i16) -> F16 { F16::from_f32(a as i32 as f32) } .soft(soft::f16_from_i16)
-        CvtOffF32I4 = v_cvt_off_f32_i4 [_cx](a: u32) -> f32 { ((a << 28) as i32 >> 28) as f32 * 0.0625 }
+        CvtOffF32I4 = v_cvt_off_f32_i4 [_cx hidden](a: u32) -> f32 { ((a << 28) as i32 >> 28) as f32 * 0.0625 }
     }
 }

@@ -116,7 +116,7 @@ unsafe fn commit<const L: usize>(wave: &mut Wave, offset: u32, values: &[u32; L]
         // SAFETY: lowering checked the row; `values` has whole chunks.
         unsafe {
             let dst = wave.rows.byte_add(offset as usize);
-            store(&*values.as_ptr().add(start).cast(), wave, dst, start, full);
+            store::<Base>(&*values.as_ptr().add(start).cast(), wave, dst, start, full);
         }
     }
 }

@@ -46,10 +46,11 @@ macro_rules! lane {
 
 /// Operations whose result's bits are all the lane function's: integers, moves, comparisons, minima.
 ///
-/// `Type = mnemonics [context] (sources) -> result { one lane } .entry_methods()`; a number after `result =` adds MODE bits
+/// `Type = mnemonics [context] (sources) -> result { one lane } .entry_methods()`; `hidden` behind the context sets
+/// [`Op::HIDDEN`]; a number after `result =` adds MODE bits
 /// that the operation depends on beyond the denormal modes of its operands.
 macro_rules! ops {
-    ($($op:ident = $($name:ident)* [$cx:ident] ($($arg:ident: $type:ty),*) -> $result:ty $(= $mode:literal)? $body:block
+    ($($op:ident = $($name:ident)* [$cx:ident $($hidden:ident)?] ($($arg:ident: $type:ty),*) -> $result:ty $(= $mode:literal)? $body:block
        $(. $method:ident $(::<$other:ty>)? ($($value:expr),*))*)*) => {
         $(
             #[derive(Clone, Copy)]
@@ -59,6 +60,7 @@ macro_rules! ops {
             impl Op for $op {
                 sources!($($type),*);
                 type D = $result;
+                $(const HIDDEN: bool = stringify!($hidden).len() != 0;)?
                 const MODE: u32 = mode::<Self>() & 0xf0 $(| $mode)?;
 
                 lane!(lane, $cx, (), $result, $body, $($arg),*);
@@ -86,7 +88,7 @@ macro_rules! float_ops {
             first_nan(a, b, c)
         }
     };
-    ($($op:ident = $($name:ident)* [$cx:ident] ($($arg:ident: $type:ty),*) -> $result:ty $body:block
+    ($($op:ident = $($name:ident)* [$cx:ident $($hidden:ident)?] ($($arg:ident: $type:ty),*) -> $result:ty $body:block
        $(=> nan $nan:block)?
        $(. $method:ident $(::<$other:ty>)? ($($value:expr),*))*)*) => {
         $(
@@ -97,6 +99,7 @@ macro_rules! float_ops {
             impl Op for $op {
                 sources!($($type),*);
                 type D = $result;
+                $(const HIDDEN: bool = stringify!($hidden).len() != 0;)?
                 const MODE: u32 = mode::<Self>();
                 const SPECIAL: bool = true;
 

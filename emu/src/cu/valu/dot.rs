@@ -2,9 +2,10 @@
 
 use super::define::{float_ops, lane, ops, sources};
 use super::f16::F16;
+use super::lane::PF16;
 use super::nan::{Float, NanSource, first_nan};
 use super::op::{Cx, Op, mode};
-use super::packed::{NEG, NEG_HI, OP_SEL, OP_SEL_HI, PF16, bit, choose};
+use super::packed::{NEG, NEG_HI, OP_SEL, OP_SEL_HI, bit, choose};
 use super::soft;
 use super::table::Entry;
 

@@ -1,11 +1,13 @@
 //! Single precision arithmetic.
 
 use super::define::{float_ops, lane, sources};
+use super::lane::{Buffer, CHUNK, Source};
 use super::nan::{Float, first_nan};
 use super::op::{Cx, Op, mode};
 use super::select::{max, max_nan, maximum, min, min_nan, minimum};
 use super::soft;
 use super::table::Entry;
+use crate::cu::level::{self, Level};
 
 /// A denormal becomes a zero of its sign.
 #[inline(always)]
@@ -100,16 +102,101 @@ pub fn frexp(value: f32) -> (f32, i32) {
 /// Largest f32 below 1.
 const BELOW_ONE: f32 = f32::from_bits(0x3f7f_ffff);
 
+/// The operations that levels have instructions for.
+macro_rules! arithmetic {
+    ($($op:ident($a:ident, $b:ident, $c:ident: $type:ty) $operation:ident $body:expr;)*) => {$(
+        #[derive(Clone, Copy)]
+        #[allow(missing_docs)]
+        pub struct $op;
+
+        impl Op for $op {
+            type A = f32;
+            type B = f32;
+            type C = $type;
+            type D = f32;
+            const MODE: u32 = mode::<Self>();
+            const SPECIAL: bool = true;
+
+            #[inline(always)]
+            fn lane(_: Cx, $a: f32, $b: f32, $c: $type) -> f32 {
+                $body
+            }
+
+            #[inline(always)]
+            unsafe fn chunk<V: Level>(
+                a: &[u32; CHUNK],
+                b: &[u32; CHUNK],
+                c: <$type as Source>::Chunk<'_>,
+                out: &mut Buffer,
+            ) -> bool {
+                // SAFETY: the caller vouches for the level.
+                unsafe { V::arithmetic::<{ level::$operation }>(a, b, <$type as Third>::words(c, a), out.low_mut()) }
+            }
+
+            #[inline(always)]
+            fn is_special(value: f32) -> bool {
+                value.is_nan()
+            }
+
+            #[inline(always)]
+            fn special(_: Cx, a: f32, b: f32, c: $type, _: f32) -> f32 {
+                first_nan(a, b, c)
+            }
+        }
+    )*};
+}
+
+/// The third source, where there is one.
+trait Third: Source {
+    /// Its words, or `other` where there is none.
+    fn words<'a>(chunk: Self::Chunk<'a>, other: &'a [u32; CHUNK]) -> &'a [u32; CHUNK];
+}
+
+impl Third for f32 {
+    #[inline(always)]
+    fn words<'a>(chunk: &'a [u32; CHUNK], _: &'a [u32; CHUNK]) -> &'a [u32; CHUNK] {
+        chunk
+    }
+}
+
+impl Third for () {
+    #[inline(always)]
+    fn words<'a>(_: (), other: &'a [u32; CHUNK]) -> &'a [u32; CHUNK] {
+        other
+    }
+}
+
+arithmetic! {
+    AddF32(a, b, _c: ()) ADD a + b;
+    SubF32(a, b, _c: ()) SUB a - b;
+    SubrevF32(a, b, _c: ()) SUBREV b - a;
+    MulF32(a, b, _c: ()) MUL a * b;
+    FmaF32(a, b, c: f32) FMA a.mul_add(b, c);
+}
+
+/// Sums, products and fused multiply-adds.
+pub const ARITHMETIC: &[Entry] = &[
+    Entry::new::<AddF32>(&["v_add_f32", "v_dual_add_f32"]).soft(soft::add32),
+    Entry::new::<SubF32>(&["v_sub_f32", "v_dual_sub_f32"]).soft(soft::sub32),
+    Entry::new::<SubrevF32>(&["v_subrev_f32", "v_dual_subrev_f32"]).soft(soft::subrev32),
+    Entry::new::<MulF32>(&["v_mul_f32", "v_dual_mul_f32"]).soft(soft::mul32),
+    Entry::new::<FmaF32>(&[
+        "v_fma_f32",
+        "v_fmac_f32",
+        "v_fmaak_f32",
+        "v_fmamk_f32",
+        "v_dual_fma_f32",
+        "v_dual_fmac_f32",
+        "v_dual_fmaak_f32",
+        "v_dual_fmamk_f32",
+    ])
+    .soft(soft::fma32),
+];
+
 float_ops! {
-    AddF32 = v_add_f32 v_dual_add_f32 [_cx](a: f32, b: f32) -> f32 { a + b } .soft(soft::add32)
-    SubF32 = v_sub_f32 v_dual_sub_f32 [_cx](a: f32, b: f32) -> f32 { a - b } .soft(soft::sub32)
-    SubrevF32 = v_subrev_f32 v_dual_subrev_f32 [_cx](a: f32, b: f32) -> f32 { b - a } .soft(soft::subrev32)
-    MulF32 = v_mul_f32 v_dual_mul_f32 [_cx](a: f32, b: f32) -> f32 { a * b } .soft(soft::mul32)
     MulLegacyF32 = v_mul_legacy_f32 v_mul_dx9_zero_f32 v_dual_mul_dx9_zero_f32 [_cx](a: f32, b: f32) -> f32 {
         mul_legacy(a, b)
     } .soft(soft::mul_legacy32)
-    FmaF32 = v_fma_f32 v_fmac_f32 v_fmaak_f32 v_fmamk_f32 v_dual_fmac_f32 v_dual_fmaak_f32 v_dual_fmamk_f32
-        v_dual_fma_f32 [_cx](a: f32, b: f32, c: f32) -> f32 { a.mul_add(b, c) } .soft(soft::fma32)
     FmaLegacyF32 = v_fma_legacy_f32 v_fma_dx9_zero_f32 v_fmac_legacy_f32 v_fmac_dx9_zero_f32
         [_cx](a: f32, b: f32, c: f32) -> f32 {
         if a == 0.0 || b == 0.0 { c } else { a.mul_add(b, c) }
@@ -161,10 +248,10 @@ float_ops! {
     MinimummaximumF32 = v_minimummaximum_f32 [_cx](a: f32, b: f32, c: f32) -> f32 { maximum(minimum(a, b), c) }
     MaximumminimumF32 = v_maximumminimum_f32 [_cx](a: f32, b: f32, c: f32) -> f32 { minimum(maximum(a, b), c) }
 
-    TruncF32 = v_trunc_f32 [_cx](a: f32) -> f32 { a.trunc() }
-    CeilF32 = v_ceil_f32 [_cx](a: f32) -> f32 { a.ceil() }
-    FloorF32 = v_floor_f32 [_cx](a: f32) -> f32 { a.floor() }
-    RndneF32 = v_rndne_f32 [_cx](a: f32) -> f32 { a.round_ties_even() }
+    TruncF32 = v_trunc_f32 [_cx hidden](a: f32) -> f32 { a.trunc() }
+    CeilF32 = v_ceil_f32 [_cx hidden](a: f32) -> f32 { a.ceil() }
+    FloorF32 = v_floor_f32 [_cx hidden](a: f32) -> f32 { a.floor() }
+    RndneF32 = v_rndne_f32 [_cx hidden](a: f32) -> f32 { a.round_ties_even() }
     FractF32 = v_fract_f32 [_cx](a: f32) -> f32 {
         let fraction = a - a.floor();
         // A tiny negative number's fraction rounds to 1.

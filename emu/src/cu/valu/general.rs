@@ -11,7 +11,9 @@ use super::packed::choose;
 use super::soft;
 use super::table::Soft;
 use crate::cu::inst::{Handler, Inst, Src};
-use crate::cu::level::HostLevel;
+#[cfg(target_arch = "x86_64")]
+use crate::cu::level::Avx2;
+use crate::cu::level::{Base, HostLevel, Level};
 use crate::cu::wave::{Row, Wave, scalar};
 use crate::isa::Sdwa;
 
@@ -289,7 +291,7 @@ fn place(sdwa: Sdwa, result: u32, old: u32) -> u32 {
 /// # Safety
 /// As for [`Handler`].
 #[inline(always)]
-unsafe fn run<const L: usize>(wave: &mut Wave, inst: &Inst, general: &General) {
+unsafe fn run<V: Level, const L: usize>(wave: &mut Wave, inst: &Inst, general: &General) {
     let mode = wave.mode;
     let soft = general.soft.filter(|_| mode & 0xf != 0);
     let post = general.dst.dwords() != 0
@@ -331,7 +333,7 @@ unsafe fn run<const L: usize>(wave: &mut Wave, inst: &Inst, general: &General) {
     wave.mode = mode & !0xff | DEFAULT;
     if post {
         // SAFETY: the caller vouches for the instruction.
-        unsafe { run_apart::<L>(wave, inst, inner, general, mode, soft) };
+        unsafe { run_apart::<V, L>(wave, inst, inner, general, mode, soft) };
     } else {
         // SAFETY: the operands are those of the instruction, or rows prepared for it.
         unsafe { (general.core)(wave, &inner) };
@@ -347,7 +349,7 @@ unsafe fn run<const L: usize>(wave: &mut Wave, inst: &Inst, general: &General) {
 /// # Safety
 /// As for [`Handler`]; the vector sources of `inner` are prepared.
 #[inline(always)]
-unsafe fn run_apart<const L: usize>(
+unsafe fn run_apart<V: Level, const L: usize>(
     wave: &mut Wave,
     inst: &Inst,
     mut inner: Inst,
@@ -386,9 +388,9 @@ unsafe fn run_apart<const L: usize>(
             }
         }
         for start in (0..L).step_by(CHUNK) {
-            store(&*low.as_ptr().add(start).cast(), wave, dst, start, full);
+            store::<V>(&*low.as_ptr().add(start).cast(), wave, dst, start, full);
             if general.dst.dwords() == 2 {
-                store(&*high.as_ptr().add(start).cast(), wave, dst.add(L), start, full);
+                store::<V>(&*high.as_ptr().add(start).cast(), wave, dst.add(L), start, full);
             }
         }
     }
@@ -453,10 +455,10 @@ fn general(inst: &Inst) -> Option<&General> {
 /// # Safety
 /// As for [`Handler`].
 #[inline(always)]
-unsafe fn modified<const L: usize>(wave: &mut Wave, inst: &Inst) {
+unsafe fn modified<V: Level, const L: usize>(wave: &mut Wave, inst: &Inst) {
     if let Some(general) = general(inst) {
         // SAFETY: the caller vouches for the instruction.
-        unsafe { run::<L>(wave, inst, general) }
+        unsafe { run::<V, L>(wave, inst, general) }
     }
 }
 
@@ -475,7 +477,7 @@ pub unsafe fn other_mode(wave: &mut Wave, inst: &Inst) {
 /// As for [`Handler`].
 unsafe fn base<const L: usize>(wave: &mut Wave, inst: &Inst) {
     // SAFETY: the caller vouches for the instruction.
-    unsafe { modified::<L>(wave, inst) }
+    unsafe { modified::<Base, L>(wave, inst) }
 }
 
 /// # Safety
@@ -484,7 +486,7 @@ unsafe fn base<const L: usize>(wave: &mut Wave, inst: &Inst) {
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn avx2<const L: usize>(wave: &mut Wave, inst: &Inst) {
     // SAFETY: the caller vouches for the instruction and the host.
-    unsafe { modified::<L>(wave, inst) }
+    unsafe { modified::<Avx2, L>(wave, inst) }
 }
 
 /// The handler of instructions with modifiers.

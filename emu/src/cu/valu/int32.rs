@@ -229,20 +229,18 @@ ops! {
     }
 }
 
-/// Sum, and whether it carries out.
+/// Sum, and whether it carries out: in words, not comparisons, so that lanes need no other width.
 #[inline(always)]
 fn add_carry(a: u32, b: u32, carry: bool) -> (u32, bool) {
-    let (sum, first) = a.overflowing_add(b);
-    let (sum, second) = sum.overflowing_add(carry as u32);
-    (sum, first | second)
+    let sum = a.wrapping_add(b).wrapping_add(carry as u32);
+    (sum, ((a & b | (a | b) & !sum) as i32) < 0)
 }
 
 /// Difference, and whether it borrows.
 #[inline(always)]
 fn sub_borrow(a: u32, b: u32, borrow: bool) -> (u32, bool) {
-    let (difference, first) = a.overflowing_sub(b);
-    let (difference, second) = difference.overflowing_sub(borrow as u32);
-    (difference, first | second)
+    let difference = a.wrapping_sub(b).wrapping_sub(borrow as u32);
+    (difference, ((!a & b | (!a | b) & difference) as i32) < 0)
 }
 
 /// Saturates to 32 bits.

@@ -5,9 +5,34 @@ use crate::cu::inst::{Inst, Src};
 use crate::cu::level::Level;
 use crate::cu::lower::Width;
 use crate::cu::wave::{Wave, scalar};
+use std::mem::MaybeUninit;
 
 /// Lanes a handler computes before it writes any of them.
 pub const CHUNK: usize = 32;
+
+/// [`CHUNK`], in a way the compiler cannot see through: it would take loops of a known small count apart before it makes
+/// vectors of them, and then fail to.
+#[inline(always)]
+pub fn lanes() -> usize {
+    let mut count = CHUNK;
+    // SAFETY: nothing is executed.
+    unsafe { std::arch::asm!("/* {0} */", inout(reg) count, options(pure, nomem, nostack, preserves_flags)) };
+    // At most that many, the compiler may know.
+    count & CHUNK
+}
+
+/// Results of a chunk; all of them are written before any is read.
+pub type Words = [MaybeUninit<u32>; CHUNK];
+
+/// The results, once all are written.
+///
+/// # Safety
+/// They are.
+#[inline(always)]
+pub unsafe fn written(words: &Words) -> &[u32; CHUNK] {
+    // SAFETY: the caller vouches for it.
+    unsafe { &*(&raw const *words).cast() }
+}
 
 /// Type of an operand, as far as lowering and modifiers care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +220,17 @@ source32! {
     u32, B32, |word| word;
     i32, B32, |word| word as i32;
     f32, F32, f32::from_bits;
+    P16, P16, P16;
+    PF16, PF16, PF16;
 }
+
+/// Two 16-bit integers.
+#[derive(Clone, Copy)]
+pub struct P16(pub u32);
+
+/// Two f16.
+#[derive(Clone, Copy)]
+pub struct PF16(pub u32);
 
 macro_rules! source64 {
     ($($type:ty, $kind:ident, $from:expr;)*) => {$(
@@ -320,75 +355,113 @@ pub trait Dest: Copy + 'static {
     const KIND: Kind;
     /// Whether a lane mask is written, to `dst` when it is all there is, else to `dst2`.
     const MASK: bool = false;
-    /// Results of a chunk.
-    type Buffer;
-
-    /// An empty one.
-    fn buffer() -> Self::Buffer;
 
     /// Stores a lane's result.
-    fn put(buffer: &mut Self::Buffer, lane: usize, value: Self);
+    fn put(buffer: &mut Buffer, lane: usize, value: Self);
 
     /// A lane's result again.
-    fn get(buffer: &Self::Buffer, lane: usize) -> Self;
+    ///
+    /// # Safety
+    /// It was stored.
+    unsafe fn get(buffer: &Buffer, lane: usize) -> Self;
+
+    /// Whether a result is a NaN. May be true of other results, never false of a NaN.
+    ///
+    /// # Safety
+    /// All results were stored; the host has what the level needs.
+    #[inline(always)]
+    unsafe fn any_nan<V: Level>(_: &Buffer) -> bool {
+        false
+    }
 
     /// Writes the active lanes of the chunk at `start`; returns its mask bits.
     ///
     /// # Safety
-    /// The instruction was lowered for this wave and a result of this kind.
-    unsafe fn commit<V: Level>(buffer: &Self::Buffer, wave: &mut Wave, inst: &Inst, start: usize, full: bool) -> u32;
+    /// All results were stored; the instruction was lowered for this wave and a result of this kind.
+    unsafe fn commit<V: Level>(buffer: &Buffer, wave: &mut Wave, inst: &Inst, start: usize, full: bool) -> u32;
+}
+
+/// Results of a chunk: low and high words, and lane masks, as far as the result has them.
+pub struct Buffer {
+    low: Words,
+    high: Words,
+    mask: Words,
+}
+
+impl Buffer {
+    /// An empty one.
+    #[inline(always)]
+    pub fn new() -> Buffer {
+        let words = [MaybeUninit::uninit(); CHUNK];
+        Buffer { low: words, high: words, mask: words }
+    }
+
+    /// The low words, to store.
+    #[inline(always)]
+    pub fn low_mut(&mut self) -> &mut Words {
+        &mut self.low
+    }
+
+    /// The low words.
+    ///
+    /// # Safety
+    /// All were stored.
+    #[inline(always)]
+    pub unsafe fn low(&self) -> &[u32; CHUNK] {
+        // SAFETY: the caller vouches for it.
+        unsafe { written(&self.low) }
+    }
 }
 
 /// Writes the words of active lanes.
 ///
 /// # Safety
-/// `dst` has `CHUNK` words from `start`.
+/// `dst` has `CHUNK` words from `start`; the host has what the level needs.
 #[inline(always)]
-pub unsafe fn store(values: &[u32; CHUNK], wave: &Wave, dst: *mut u32, start: usize, full: bool) {
-    // SAFETY: the caller vouches for the words; the register file and the wave do not overlap.
-    let dst: &mut [u32; CHUNK] = unsafe { &mut *dst.add(start).cast() };
-    if full {
-        *dst = *values;
-    } else {
-        // SAFETY: `start` is 0, or 32 in a row of 64.
-        let exec: &[u32; CHUNK] = unsafe { words(wave.exec_row.0.as_ptr(), start) };
-        for lane in 0..CHUNK {
-            dst[lane] = if (exec[lane] as i32) < 0 { values[lane] } else { dst[lane] };
+pub unsafe fn store<V: Level>(values: &[u32; CHUNK], wave: &Wave, dst: *mut u32, start: usize, full: bool) {
+    // SAFETY: the caller vouches for the words; the register file and the wave do not overlap; `start` is 0, or 32 in a
+    // row of 64.
+    unsafe {
+        let dst: &mut [u32; CHUNK] = &mut *dst.add(start).cast();
+        if full {
+            *dst = *values;
+        } else {
+            V::store_active(values, dst, (wave.exec >> start) as u32, words(wave.exec_row.0.as_ptr(), start));
         }
     }
 }
 
 macro_rules! dest32 {
-    ($($type:ty, $kind:ident, $to:expr, $from:expr;)*) => {$(
+    ($($type:ty, $kind:ident, $to:expr, $from:expr $(, $nan:ident)?;)*) => {$(
         impl Dest for $type {
             const KIND: Kind = Kind::$kind;
-            type Buffer = [u32; CHUNK];
 
             #[inline(always)]
-            fn buffer() -> [u32; CHUNK] {
-                [0; CHUNK]
+            fn put(buffer: &mut Buffer, lane: usize, value: $type) {
+                buffer.low[lane].write($to(value));
             }
 
             #[inline(always)]
-            fn put(buffer: &mut [u32; CHUNK], lane: usize, value: $type) {
-                buffer[lane] = $to(value);
+            unsafe fn get(buffer: &Buffer, lane: usize) -> $type {
+                // SAFETY: the caller vouches for it.
+                $from(unsafe { buffer.low[lane].assume_init() })
             }
 
-            #[inline(always)]
-            fn get(buffer: &[u32; CHUNK], lane: usize) -> $type {
-                $from(buffer[lane])
-            }
+            $(
+                #[inline(always)]
+                unsafe fn any_nan<V: Level>(buffer: &Buffer) -> bool {
+                    // SAFETY: the caller vouches for buffer and level.
+                    unsafe { $nan::<V>(buffer) }
+                }
+            )?
 
             #[inline(always)]
-            unsafe fn commit<V: Level>(
-                buffer: &[u32; CHUNK],
-                wave: &mut Wave,
-                inst: &Inst,
-                start: usize,
-                full: bool,
-            ) -> u32 {
+            unsafe fn commit<V: Level>(buffer: &Buffer, wave: &mut Wave, inst: &Inst, start: usize, full: bool) -> u32 {
                 // SAFETY: lowering checked the row.
-                unsafe { store(buffer, wave, wave.rows.byte_add(inst.dst as usize), start, full) };
+                unsafe {
+                    let dst = wave.rows.byte_add(inst.dst as usize);
+                    store::<V>(written(&buffer.low), wave, dst, start, full);
+                }
                 0
             }
         }
@@ -398,45 +471,84 @@ macro_rules! dest32 {
 dest32! {
     u32, B32, |value| value, |word| word;
     i32, B32, |value| value as u32, |word| word as i32;
-    f32, F32, f32::to_bits, f32::from_bits;
+    f32, F32, f32::to_bits, f32::from_bits, any_nan32;
+    P16, P16, |value: P16| value.0, P16;
+    PF16, PF16, |value: PF16| value.0, PF16, any_nan16x2;
+}
+
+/// # Safety
+/// All low words were stored; the host has what the level needs.
+#[inline(always)]
+unsafe fn any_nan32<V: Level>(buffer: &Buffer) -> bool {
+    // SAFETY: the caller vouches for it.
+    unsafe { V::any_above(written(&buffer.low), 0x7fff_ffff, 0x7f80_0000) }
+}
+
+/// Infinities count as well.
+///
+/// # Safety
+/// All high words were stored; the host has what the level needs.
+#[inline(always)]
+unsafe fn any_nan64<V: Level>(buffer: &Buffer) -> bool {
+    // SAFETY: the caller vouches for it.
+    unsafe { V::any_above(written(&buffer.high), 0x7fff_ffff, 0x7fef_ffff) }
+}
+
+/// # Safety
+/// All low words were stored; the host has what the level needs.
+#[inline(always)]
+unsafe fn any_nan16<V: Level>(buffer: &Buffer) -> bool {
+    // SAFETY: the caller vouches for it.
+    unsafe { V::any_above(written(&buffer.low), 0x7fff, 0x7c00) }
+}
+
+/// An infinity in the high half may count as well.
+///
+/// # Safety
+/// All low words were stored; the host has what the level needs.
+#[inline(always)]
+unsafe fn any_nan16x2<V: Level>(buffer: &Buffer) -> bool {
+    // SAFETY: the caller vouches for it.
+    unsafe {
+        V::any_above(written(&buffer.low), 0x7fff, 0x7c00)
+            || V::any_above(written(&buffer.low), 0x7fff_ffff, 0x7c00_0000)
+    }
 }
 
 macro_rules! dest64 {
-    ($($type:ty, $kind:ident, $to:expr, $from:expr;)*) => {$(
+    ($($type:ty, $kind:ident, $to:expr, $from:expr $(, $nan:ident)?;)*) => {$(
         impl Dest for $type {
             const KIND: Kind = Kind::$kind;
-            type Buffer = ([u32; CHUNK], [u32; CHUNK]);
 
             #[inline(always)]
-            fn buffer() -> Self::Buffer {
-                ([0; CHUNK], [0; CHUNK])
-            }
-
-            #[inline(always)]
-            fn put(buffer: &mut Self::Buffer, lane: usize, value: $type) {
+            fn put(buffer: &mut Buffer, lane: usize, value: $type) {
                 let bits: u64 = $to(value);
-                buffer.0[lane] = bits as u32;
-                buffer.1[lane] = (bits >> 32) as u32;
+                buffer.low[lane].write(bits as u32);
+                buffer.high[lane].write((bits >> 32) as u32);
             }
 
             #[inline(always)]
-            fn get(buffer: &Self::Buffer, lane: usize) -> $type {
-                $from(buffer.0[lane] as u64 | (buffer.1[lane] as u64) << 32)
+            unsafe fn get(buffer: &Buffer, lane: usize) -> $type {
+                // SAFETY: the caller vouches for it.
+                let (low, high) = unsafe { (buffer.low[lane].assume_init(), buffer.high[lane].assume_init()) };
+                $from(low as u64 | (high as u64) << 32)
             }
 
+            $(
+                #[inline(always)]
+                unsafe fn any_nan<V: Level>(buffer: &Buffer) -> bool {
+                    // SAFETY: the caller vouches for buffer and level.
+                    unsafe { $nan::<V>(buffer) }
+                }
+            )?
+
             #[inline(always)]
-            unsafe fn commit<V: Level>(
-                buffer: &Self::Buffer,
-                wave: &mut Wave,
-                inst: &Inst,
-                start: usize,
-                full: bool,
-            ) -> u32 {
+            unsafe fn commit<V: Level>(buffer: &Buffer, wave: &mut Wave, inst: &Inst, start: usize, full: bool) -> u32 {
                 // SAFETY: lowering checked both rows.
                 unsafe {
                     let dst = wave.rows.byte_add(inst.dst as usize);
-                    store(&buffer.0, wave, dst, start, full);
-                    store(&buffer.1, wave, dst.add(wave.lanes as usize), start, full);
+                    store::<V>(written(&buffer.low), wave, dst, start, full);
+                    store::<V>(written(&buffer.high), wave, dst.add(wave.lanes as usize), start, full);
                 }
                 0
             }
@@ -447,49 +559,43 @@ macro_rules! dest64 {
 dest64! {
     u64, B64, |value| value, |bits| bits;
     i64, I64, |value| value as u64, |bits| bits as i64;
-    f64, F64, f64::to_bits, f64::from_bits;
+    f64, F64, f64::to_bits, f64::from_bits, any_nan64;
 }
 
 macro_rules! dest16 {
-    ($($type:ty, $kind:ident, $to:expr, $from:expr;)*) => {$(
+    ($($type:ty, $kind:ident, $to:expr, $from:expr $(, $nan:ident)?;)*) => {$(
         impl Dest for $type {
             const KIND: Kind = Kind::$kind;
-            type Buffer = [u32; CHUNK];
 
             #[inline(always)]
-            fn buffer() -> [u32; CHUNK] {
-                [0; CHUNK]
-            }
-
-            #[inline(always)]
-            fn put(buffer: &mut [u32; CHUNK], lane: usize, value: $type) {
+            fn put(buffer: &mut Buffer, lane: usize, value: $type) {
                 let half: u16 = $to(value);
-                buffer[lane] = half as u32;
+                buffer.low[lane].write(half as u32);
             }
 
             #[inline(always)]
-            fn get(buffer: &[u32; CHUNK], lane: usize) -> $type {
-                $from(buffer[lane] as u16)
+            unsafe fn get(buffer: &Buffer, lane: usize) -> $type {
+                // SAFETY: the caller vouches for it.
+                $from(unsafe { buffer.low[lane].assume_init() } as u16)
             }
 
+            $(
+                #[inline(always)]
+                unsafe fn any_nan<V: Level>(buffer: &Buffer) -> bool {
+                    // SAFETY: the caller vouches for buffer and level.
+                    unsafe { $nan::<V>(buffer) }
+                }
+            )?
+
             #[inline(always)]
-            unsafe fn commit<V: Level>(
-                buffer: &[u32; CHUNK],
-                wave: &mut Wave,
-                inst: &Inst,
-                start: usize,
-                full: bool,
-            ) -> u32 {
+            unsafe fn commit<V: Level>(buffer: &Buffer, wave: &mut Wave, inst: &Inst, start: usize, full: bool) -> u32 {
                 // SAFETY: lowering checked the row.
                 unsafe {
                     let dst = wave.rows.byte_add(inst.dst as usize);
                     let (shift, keep) = half_placement(inst.aux);
-                    let old: &[u32; CHUNK] = words(dst, start);
-                    let mut merged = [0; CHUNK];
-                    for lane in 0..CHUNK {
-                        merged[lane] = buffer[lane] << (shift & 31) | old[lane] & keep;
-                    }
-                    store(&merged, wave, dst, start, full);
+                    let (values, old) = (written(&buffer.low), words(dst, start));
+                    let merged = V::place(values, old, shift, keep);
+                    store::<V>(&merged, wave, dst, start, full);
                 }
                 0
             }
@@ -500,7 +606,7 @@ macro_rules! dest16 {
 dest16! {
     u16, B16, |value| value, |half| half;
     i16, B16, |value| value as u16, |half: u16| half as i16;
-    F16, F16, |value: F16| value.0, F16;
+    F16, F16, |value: F16| value.0, F16, any_nan16;
 }
 
 /// Where a 16-bit result goes: left shift, and the bits of the old register that stay.
@@ -518,27 +624,22 @@ pub fn half_placement(aux: u16) -> (u32, u32) {
 impl Dest for bool {
     const KIND: Kind = Kind::None;
     const MASK: bool = true;
-    type Buffer = [u32; CHUNK];
 
     #[inline(always)]
-    fn buffer() -> [u32; CHUNK] {
-        [0; CHUNK]
+    fn put(buffer: &mut Buffer, lane: usize, value: bool) {
+        buffer.mask[lane].write(if value { u32::MAX } else { 0 });
     }
 
     #[inline(always)]
-    fn put(buffer: &mut [u32; CHUNK], lane: usize, value: bool) {
-        buffer[lane] = if value { u32::MAX } else { 0 };
+    unsafe fn get(buffer: &Buffer, lane: usize) -> bool {
+        // SAFETY: the caller vouches for it.
+        unsafe { buffer.mask[lane].assume_init() != 0 }
     }
 
     #[inline(always)]
-    fn get(buffer: &[u32; CHUNK], lane: usize) -> bool {
-        buffer[lane] != 0
-    }
-
-    #[inline(always)]
-    unsafe fn commit<V: Level>(buffer: &[u32; CHUNK], _: &mut Wave, _: &Inst, _: usize, _: bool) -> u32 {
-        // SAFETY: the handler was picked for the host's level.
-        unsafe { V::sign_mask(buffer) }
+    unsafe fn commit<V: Level>(buffer: &Buffer, _: &mut Wave, _: &Inst, _: usize, _: bool) -> u32 {
+        // SAFETY: the caller vouches for the results; the handler was picked for the host's level.
+        unsafe { V::sign_mask(written(&buffer.mask)) }
     }
 }
 
@@ -546,30 +647,25 @@ impl Dest for bool {
 impl<D: Dest> Dest for (D, bool) {
     const KIND: Kind = D::KIND;
     const MASK: bool = true;
-    type Buffer = (D::Buffer, [u32; CHUNK]);
 
     #[inline(always)]
-    fn buffer() -> Self::Buffer {
-        (D::buffer(), [0; CHUNK])
+    fn put(buffer: &mut Buffer, lane: usize, value: (D, bool)) {
+        D::put(buffer, lane, value.0);
+        <bool as Dest>::put(buffer, lane, value.1);
     }
 
     #[inline(always)]
-    fn put(buffer: &mut Self::Buffer, lane: usize, value: (D, bool)) {
-        D::put(&mut buffer.0, lane, value.0);
-        <bool as Dest>::put(&mut buffer.1, lane, value.1);
+    unsafe fn get(buffer: &Buffer, lane: usize) -> (D, bool) {
+        // SAFETY: the caller vouches for it.
+        unsafe { (D::get(buffer, lane), <bool as Dest>::get(buffer, lane)) }
     }
 
     #[inline(always)]
-    fn get(buffer: &Self::Buffer, lane: usize) -> (D, bool) {
-        (D::get(&buffer.0, lane), buffer.1[lane] != 0)
-    }
-
-    #[inline(always)]
-    unsafe fn commit<V: Level>(buffer: &Self::Buffer, wave: &mut Wave, inst: &Inst, start: usize, full: bool) -> u32 {
-        // SAFETY: the caller vouches for the instruction and the level.
+    unsafe fn commit<V: Level>(buffer: &Buffer, wave: &mut Wave, inst: &Inst, start: usize, full: bool) -> u32 {
+        // SAFETY: the caller vouches for the results, the instruction and the level.
         unsafe {
-            D::commit::<V>(&buffer.0, wave, inst, start, full);
-            V::sign_mask(&buffer.1)
+            D::commit::<V>(buffer, wave, inst, start, full);
+            <bool as Dest>::commit::<V>(buffer, wave, inst, start, full)
         }
     }
 }

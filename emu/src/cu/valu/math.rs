@@ -6,10 +6,20 @@
 use super::f16::F16;
 use super::float32::flush;
 use super::float64::exp2i;
+use super::lane::Buffer;
 use super::nan::{Float, first_nan};
 use super::op::{Cx, Op, mode};
 use super::soft;
 use super::table::Entry;
+use crate::cu::level::Level;
+
+/// A whole number within the range of i32, as one.
+#[inline(always)]
+fn small(x: f64) -> i32 {
+    let inside = x.abs() < 1e9;
+    // SAFETY: 0 or within the range of i32.
+    unsafe { if inside { x } else { 0.0 }.to_int_unchecked() }
+}
 
 /// 2^x, for x between about -1070 and 1020.
 #[inline(always)]
@@ -32,7 +42,7 @@ fn exp2(x: f64) -> f64 {
     for k in (0..9).rev() {
         sum = sum * r + C[k];
     }
-    sum * exp2i((whole as i32).clamp(-1022, 1023))
+    sum * exp2i(small(whole).clamp(-1022, 1023))
 }
 
 /// Base 2 logarithm of a positive normal number.
@@ -68,7 +78,7 @@ fn sine(turns: f64, quarter: i32) -> f64 {
     for c in [1.0 / 40_320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0] {
         even = even * t2 + c;
     }
-    let quadrant = (q as i32).wrapping_add(quarter) & 3;
+    let quadrant = small(q).wrapping_add(quarter) & 3;
     let value = if quadrant & 1 != 0 { even } else { odd };
     if quadrant & 2 != 0 { -value } else { value }
 }
@@ -289,6 +299,12 @@ macro_rules! div_fmas {
                 let sum = a.mul_add(b, c);
                 let scale = exp2i($power(c)) as $float;
                 if cx.vcc() { sum * scale } else { sum }
+            }
+
+            /// Denormals as well as NaNs.
+            #[inline(always)]
+            unsafe fn any_special<V: Level>(_: &Buffer) -> bool {
+                true
             }
 
             #[inline(always)]

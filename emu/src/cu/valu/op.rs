@@ -4,7 +4,7 @@
 //! chunk of lanes computed before any is written, EXEC applied. It is compiled for each vector width of the host, where the compiler turns the inner loop into vector instructions.
 
 use super::general;
-use super::lane::{CHUNK, Dest, Kind, Source, write_mask};
+use super::lane::{Buffer, CHUNK, Dest, Kind, Source, lanes, write_mask};
 use crate::cu::inst::{Handler, Inst};
 #[cfg(target_arch = "x86_64")]
 use crate::cu::level::{Avx2, Avx512};
@@ -51,6 +51,34 @@ pub trait Op: 'static {
     /// What one lane does.
     fn lane(cx: Cx, a: Self::A, b: Self::B, c: Self::C) -> Self::D;
 
+    /// Whether the loop over lanes is hidden from the compiler's unrolling, see [`lanes`].
+    const HIDDEN: bool = false;
+
+    /// Computes a chunk with instructions of the level; false where there are none, and [`Op::lane`] does it.
+    ///
+    /// # Safety
+    /// The host has what the level needs.
+    #[inline(always)]
+    unsafe fn chunk<V: Level>(
+        a: <Self::A as Source>::Chunk<'_>,
+        b: <Self::B as Source>::Chunk<'_>,
+        c: <Self::C as Source>::Chunk<'_>,
+        out: &mut Buffer,
+    ) -> bool {
+        let _ = (a, b, c, out);
+        false
+    }
+
+    /// Whether a chunk may have results that need [`Op::special`].
+    ///
+    /// # Safety
+    /// All results were stored; the host has what the level needs.
+    #[inline(always)]
+    unsafe fn any_special<V: Level>(buffer: &Buffer) -> bool {
+        // SAFETY: the caller vouches for it.
+        Self::SPECIAL && unsafe { Self::D::any_nan::<V>(buffer) }
+    }
+
     /// Whether a result needs [`Op::special`]: a NaN, whose bits depend on the host, or another rare case.
     #[inline(always)]
     fn is_special(_: Self::D) -> bool {
@@ -90,15 +118,15 @@ unsafe fn body<O: Op, V: Level>(wave: &mut Wave, inst: &Inst) {
             let a = O::A::chunk(a, start);
             let b = O::B::chunk(b, start);
             let c = O::C::chunk(c, start);
-            let mut out = O::D::buffer();
-            let mut special = false;
-            for lane in 0..CHUNK {
-                cx.lane = (start + lane) as u32;
-                let value = O::lane(cx, O::A::get(a, lane), O::B::get(b, lane), O::C::get(c, lane));
-                special |= O::SPECIAL && O::is_special(value);
-                O::D::put(&mut out, lane, value);
+            let mut out = Buffer::new();
+            if !O::chunk::<V>(a, b, c, &mut out) {
+                for lane in 0..if O::HIDDEN { lanes() } else { CHUNK } {
+                    cx.lane = (start + lane) as u32;
+                    let value = O::lane(cx, O::A::get(a, lane), O::B::get(b, lane), O::C::get(c, lane));
+                    O::D::put(&mut out, lane, value);
+                }
             }
-            if special {
+            if O::any_special::<V>(&out) {
                 cx.lane = start as u32;
                 repair::<O>(cx, a, b, c, &mut out);
             }
@@ -112,18 +140,22 @@ unsafe fn body<O: Op, V: Level>(wave: &mut Wave, inst: &Inst) {
 }
 
 /// Puts the special results of a chunk right.
+///
+/// # Safety
+/// All results were stored.
 #[cold]
 #[inline(never)]
-fn repair<O: Op>(
+unsafe fn repair<O: Op>(
     mut cx: Cx,
     a: <O::A as Source>::Chunk<'_>,
     b: <O::B as Source>::Chunk<'_>,
     c: <O::C as Source>::Chunk<'_>,
-    out: &mut <O::D as Dest>::Buffer,
+    out: &mut Buffer,
 ) {
     let start = cx.lane;
-    for lane in 0..CHUNK {
-        let raw = O::D::get(out, lane);
+    for lane in 0..lanes() {
+        // SAFETY: the caller vouches for it.
+        let raw = unsafe { O::D::get(out, lane) };
         if O::is_special(raw) {
             cx.lane = start + lane as u32;
             let (a, b, c) = (O::A::get(a, lane), O::B::get(b, lane), O::C::get(c, lane));

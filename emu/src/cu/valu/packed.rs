@@ -4,13 +4,10 @@
 //! for the high one, `neg_lo` and `neg_hi` negate them.
 
 use super::f16::F16;
-use super::lane::{CHUNK, Dest, Kind, Source, fetch, store};
+use super::lane::{Dest, P16, PF16, Source};
 use super::op::{Cx, Op};
 use super::table::Entry;
 use super::{float16, int16, soft};
-use crate::cu::inst::Inst;
-use crate::cu::level::Level;
-use crate::cu::wave::Wave;
 use crate::isa::Mods;
 use std::marker::PhantomData;
 
@@ -36,77 +33,6 @@ pub fn immediate(mods: &Mods, op_sel_hi: u8) -> i32 {
 pub fn bit(imm: i32, field: u32, source: u32) -> u32 {
     imm as u32 >> (field + source) & 1
 }
-
-/// Two 16-bit integers.
-#[derive(Clone, Copy)]
-pub struct P16(pub u32);
-
-/// Two f16.
-#[derive(Clone, Copy)]
-pub struct PF16(pub u32);
-
-macro_rules! pair_type {
-    ($type:ident) => {
-        impl Source for $type {
-            const KIND: Kind = Kind::$type;
-            type Row = *const u32;
-            type Chunk<'a> = &'a [u32; CHUNK];
-
-            #[inline(always)]
-            unsafe fn row<V: Level>(wave: &mut Wave, inst: &Inst, index: usize) -> *const u32 {
-                // SAFETY: the caller vouches for the instruction.
-                unsafe { fetch::<V>(wave, inst.src[index], 2 * index) }
-            }
-
-            #[inline(always)]
-            unsafe fn chunk<'a>(row: *const u32, start: usize) -> &'a [u32; CHUNK] {
-                // SAFETY: the caller vouches for the row.
-                unsafe { &*row.add(start).cast() }
-            }
-
-            #[inline(always)]
-            fn get(chunk: &[u32; CHUNK], lane: usize) -> $type {
-                $type(chunk[lane])
-            }
-        }
-
-        impl Dest for $type {
-            const KIND: Kind = Kind::$type;
-            type Buffer = [u32; CHUNK];
-
-            #[inline(always)]
-            fn buffer() -> [u32; CHUNK] {
-                [0; CHUNK]
-            }
-
-            #[inline(always)]
-            fn put(buffer: &mut [u32; CHUNK], lane: usize, value: $type) {
-                buffer[lane] = value.0;
-            }
-
-            #[inline(always)]
-            fn get(buffer: &[u32; CHUNK], lane: usize) -> $type {
-                $type(buffer[lane])
-            }
-
-            #[inline(always)]
-            unsafe fn commit<V: Level>(
-                buffer: &[u32; CHUNK],
-                wave: &mut Wave,
-                inst: &Inst,
-                start: usize,
-                full: bool,
-            ) -> u32 {
-                // SAFETY: lowering checked the row.
-                unsafe { store(buffer, wave, wave.rows.byte_add(inst.dst as usize), start, full) };
-                0
-            }
-        }
-    };
-}
-
-pair_type!(P16);
-pair_type!(PF16);
 
 /// The type of two halves.
 pub trait Pair: Source {

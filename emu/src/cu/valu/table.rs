@@ -83,6 +83,7 @@ const TABLES: &[&[Entry]] = &[
     int32::TABLE,
     int16::TABLE,
     int64::TABLE,
+    float32::ARITHMETIC,
     float32::TABLE,
     float64::TABLE,
     float16::TABLE,
