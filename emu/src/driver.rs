@@ -187,6 +187,7 @@ impl kfd::Driver for EmulatedDriver {
         {
             // Memory of a USERPTR: waves that are about to touch it must not bring the host down.
             user::replace(addr as u64, len as u64)?;
+            self.forget(addr, len);
             return Ok(());
         }
         // SAFETY: the caller's own mapping, by its promise.

@@ -14,7 +14,6 @@ use super::svm;
 use crate::cp;
 use crate::memory::AddressSpace;
 use kfd::Errno;
-use kfd::uapi::ALLOC_MEM_FLAGS_USERPTR;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -134,44 +133,13 @@ impl Inner {
         self.devices.iter().position(|data| data.device.gpu_id == gpu_id).ok_or(Errno::EINVAL)
     }
 
-    /// `kfd_bind_process_to_device`: ENODEV without ACQUIRE_VM.
-    pub fn acquired(&mut self, gpu_id: u32) -> Result<&mut DeviceData, Errno> {
-        let data = self.device(gpu_id)?;
-        if data.vm.is_none() {
-            return Err(Errno::ENODEV);
-        }
-        Ok(data)
-    }
-
     /// The buffer with this handle.
     pub fn bo(&self, handle: Handle) -> Option<&Bo> {
         self.devices.get(self.index(handle.gpu_id()).ok()?)?.bos.get(&handle.id())
     }
-
-    /// The buffer that CREATE_EVENT names as signal page.
-    ///
-    /// # Errors
-    /// EINVAL: its GPU is unknown, there is no such buffer, or it is USERPTR. ENODEV: its GPU is not acquired.
-    pub fn signal_page_buffer(&self, handle: u64) -> Result<Arc<Pages>, Errno> {
-        let handle = Handle(handle);
-        let data = &self.devices[self.index(handle.gpu_id())?];
-        if data.vm.is_none() {
-            return Err(Errno::ENODEV);
-        }
-        let bo = data.bos.get(&handle.id()).ok_or(Errno::EINVAL)?;
-        if bo.flags & ALLOC_MEM_FLAGS_USERPTR != 0 {
-            return Err(Errno::EINVAL);
-        }
-        Ok(bo.pages.clone())
-    }
 }
 
 impl DeviceData {
-    /// `kfd_bind_process_to_device` where the kernel turns the error into ESRCH.
-    pub fn bound(&mut self) -> Result<&mut Vm, Errno> {
-        self.vm.as_mut().ok_or(Errno::ESRCH)
-    }
-
     /// Whether a fault stopped this GPU for the process.
     pub fn is_evicted(&self) -> bool {
         self.evicted.load(Ordering::Acquire)

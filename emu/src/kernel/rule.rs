@@ -4,6 +4,8 @@
 //! the value that broke it, which the error number alone does not.
 
 use super::Kernel;
+use super::call::Call;
+use super::process::{DeviceData, Inner};
 use kfd::Errno;
 
 /// One check of a request.
@@ -70,13 +72,57 @@ macro_rules! rules {
 
 pub(crate) use rules;
 
+/// What requests look at that only name a GPU.
+pub struct GpuFacts {
+    gpu_id: u32,
+    known: bool,
+    acquired: bool,
+}
+
+rules! {
+    /// The GPU exists.
+    GPU_KNOWN for f: GpuFacts {
+        EINVAL "gpu_id is a GPU of the process": f.gpu_id => f.known;
+    }
+
+    /// The GPU is acquired; the kernel says ENODEV here.
+    GPU_ACQUIRED for f: GpuFacts {
+        EINVAL "gpu_id is a GPU of the process": f.gpu_id => f.known;
+        ENODEV "ACQUIRE_VM was called for the GPU": f.gpu_id => f.acquired;
+    }
+
+    /// The GPU is acquired; the kernel says ESRCH here.
+    GPU_BOUND for f: GpuFacts {
+        EINVAL "gpu_id is a GPU of the process": f.gpu_id => f.known;
+        ESRCH "ACQUIRE_VM was called for the GPU": f.gpu_id => f.acquired;
+    }
+}
+
+impl Call<'_> {
+    /// The record of a GPU that passes one of the tables `GPU_*`.
+    pub fn gpu<'a>(
+        &self,
+        name: &str,
+        rules: &[Rule<GpuFacts>],
+        inner: &'a mut Inner,
+        gpu_id: u32,
+    ) -> Result<&'a mut DeviceData, Errno> {
+        let index = inner.index(gpu_id).ok();
+        let acquired = index.is_some_and(|index| inner.devices[index].vm.is_some());
+        check(self.kernel, name, rules, &GpuFacts { gpu_id, known: index.is_some(), acquired })?;
+        inner.device(gpu_id)
+    }
+}
+
 /// All tables by request, in the order they are applied.
 pub fn all() -> Vec<(&'static str, Vec<RuleText>)> {
-    use super::{memory, misc, mmap, queue};
+    use super::{event, memory, misc, mmap, queue, svm};
     let mut all = Vec::new();
     all.extend(misc::rule_texts());
     all.extend(memory::rule_texts());
     all.extend(queue::rule_texts());
+    all.extend(event::ioctl::rule_texts());
+    all.extend(svm::rule_texts());
     all.extend(mmap::rule_texts());
     all
 }

@@ -6,6 +6,7 @@
 use super::backing::{PAGE, Pages};
 use super::call::Call;
 use super::process::{DeviceData, Inner};
+use super::rule::{RuleText, check, rules, texts};
 use super::user;
 use crate::memory::{Rights, Span};
 use kfd::Errno;
@@ -121,6 +122,30 @@ impl Ranges {
     }
 }
 
+/// What SVM looks at of its argument.
+pub struct Facts {
+    args: SvmArgs,
+    acquired: bool,
+}
+
+rules! {
+    /// SVM: the range. Attributes, and what is mapped there, are looked at afterwards.
+    RULES for f: Facts {
+        EINVAL "start_addr is a multiple of 4096": f.args.start_addr => f.args.start_addr.is_multiple_of(PAGE);
+        EINVAL "size is a multiple of 4096": f.args.size => f.args.size.is_multiple_of(PAGE);
+        EINVAL "start_addr is not 0": f.args.start_addr => f.args.start_addr != 0;
+        EINVAL "size is not 0": f.args.size => f.args.size != 0;
+        EOVERFLOW "the range ends below 2^64": f.args.start_addr => f.args.start_addr.checked_add(f.args.size).is_some();
+        EINVAL "ACQUIRE_VM was called for a GPU": f.args.start_addr => f.acquired;
+        EINVAL "op is 0 (set) or 1 (get)": f.args.op => f.args.op <= SVM_OP_GET_ATTR;
+    }
+}
+
+/// The tables of this module.
+pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
+    vec![("SVM", texts(RULES))]
+}
+
 /// SVM: the argument with its attributes as bytes.
 pub fn ioctl(call: &Call<'_>, bytes: &mut [u8]) -> Result<(), Errno> {
     let args = SvmArgs::from_prefix_or_zero(bytes);
@@ -128,21 +153,13 @@ pub fn ioctl(call: &Call<'_>, bytes: &mut [u8]) -> Result<(), Errno> {
     debug_assert_eq!(head.len(), size_of::<SvmArgs>());
     let wanted = (args.nattr as usize).checked_mul(size_of::<SvmAttribute>()).ok_or(Errno::EINVAL)?;
     let tail = tail.get_mut(..wanted).ok_or(Errno::EINVAL)?;
-    if !args.start_addr.is_multiple_of(PAGE)
-        || !args.size.is_multiple_of(PAGE)
-        || args.start_addr == 0
-        || args.size == 0
-    {
-        return Err(Errno::EINVAL);
-    }
+    let mut inner = call.process.lock();
+    let acquired = inner.devices.iter().any(|data| data.vm.is_some());
+    check(call.kernel, "SVM", RULES, &Facts { args, acquired })?;
     let end = args.start_addr.checked_add(args.size).ok_or(Errno::EOVERFLOW)?;
     let mut attributes: Vec<SvmAttribute> =
         tail.chunks_exact(size_of::<SvmAttribute>()).map(SvmAttribute::from_prefix_or_zero).collect();
 
-    let mut inner = call.process.lock();
-    if !inner.devices.iter().any(|data| data.vm.is_some()) {
-        return Err(Errno::EINVAL);
-    }
     match args.op {
         SVM_OP_SET_ATTR => inner.svm_set(args.start_addr, end, &attributes),
         SVM_OP_GET_ATTR => {

@@ -1,12 +1,13 @@
 //! Events (`kfd_events.c`): what a thread can sleep on, set by the host, by an interrupt of the GPU or by a fault.
 
+pub mod ioctl;
 mod wait;
 
 use super::backing::Pages;
 use kfd::Errno;
 use kfd::uapi::{
-    self, EVENT_DEBUG_EVENT, EVENT_HW_EXCEPTION, EVENT_MEMORY, EVENT_SIGNAL, HsaHwExceptionData,
-    HsaMemoryExceptionData, MmapOffset, MmapType, SIGNAL_EVENT_LIMIT,
+    EVENT_DEBUG_EVENT, EVENT_HW_EXCEPTION, EVENT_MEMORY, EVENT_SIGNAL, HsaHwExceptionData, HsaMemoryExceptionData,
+    MmapOffset, MmapType, SIGNAL_EVENT_LIMIT,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -305,73 +306,6 @@ impl Events {
     /// Sets all HW_EXCEPTION events.
     pub fn hardware_exception(&self, data: HsaHwExceptionData) {
         self.set_all_of(EVENT_HW_EXCEPTION, |event| event.hardware = data);
-    }
-}
-
-/// The handlers of the event ioctls.
-pub mod ioctl {
-    use super::*;
-    use crate::kernel::call::Call;
-
-    /// Bytes of the page the kernel makes itself.
-    const OWN_PAGE_BYTES: u64 = SIGNAL_EVENT_LIMIT as u64 * 8;
-
-    /// CREATE_EVENT.
-    pub fn create(call: &Call<'_>, args: &mut uapi::CreateEventArgs) -> Result<(), Errno> {
-        let process = call.process;
-        if args.event_page_offset != 0 {
-            if process.events.has_page() {
-                return Err(Errno::EINVAL);
-            }
-            let inner = process.lock();
-            let pages = inner.signal_page_buffer(args.event_page_offset)?;
-            process.events.set_page(pages, args.event_page_offset)?;
-        }
-        args.event_page_offset = 0;
-        let created =
-            process.events.create(args.event_type, args.auto_reset != 0, || process.memory.allocate(OWN_PAGE_BYTES))?;
-        if let Some(slot) = created.slot {
-            args.event_page_offset = PAGE_OFFSET;
-            args.event_slot_index = slot;
-        }
-        args.event_id = created.id;
-        args.event_trigger_data = created.id;
-        Ok(())
-    }
-
-    /// DESTROY_EVENT.
-    pub fn destroy(call: &Call<'_>, args: &mut uapi::DestroyEventArgs) -> Result<(), Errno> {
-        call.process.events.destroy(args.event_id)
-    }
-
-    /// SET_EVENT.
-    pub fn set(call: &Call<'_>, args: &mut uapi::SetEventArgs) -> Result<(), Errno> {
-        call.process.events.set(args.event_id)
-    }
-
-    /// RESET_EVENT.
-    pub fn reset(call: &Call<'_>, args: &mut uapi::ResetEventArgs) -> Result<(), Errno> {
-        call.process.events.reset(args.event_id)
-    }
-
-    /// WAIT_EVENTS. Running out of time is a result, not an error.
-    pub fn wait(call: &Call<'_>, args: &mut uapi::WaitEventsArgs) -> Result<(), Errno> {
-        let wait = Wait {
-            user: &call.kernel.user,
-            array: args.events_ptr,
-            count: args.num_events,
-            all: args.wait_for_all != 0,
-            timeout_ms: args.timeout,
-        };
-        let outcome = call.process.events.wait(&wait);
-        args.wait_result = match outcome {
-            Ok(result) => result,
-            Err(_) => uapi::WAIT_RESULT_FAIL,
-        };
-        match outcome {
-            Ok(uapi::WAIT_RESULT_FAIL) => Err(Errno::EIO),
-            other => other.map(|_| ()),
-        }
     }
 }
 

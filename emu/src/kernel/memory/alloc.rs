@@ -5,7 +5,7 @@ use crate::kernel::backing::{PAGE, Pages, page_up};
 use crate::kernel::call::Call;
 use crate::kernel::doorbell::{self, Doorbells};
 use crate::kernel::process::DeviceData;
-use crate::kernel::rule::{check, rules};
+use crate::kernel::rule::{GPU_KNOWN, check, rules};
 use crate::kernel::user;
 use kfd::Errno;
 use kfd::uapi::{
@@ -209,7 +209,7 @@ pub fn free(call: &Call<'_>, args: &mut FreeMemoryOfGpuArgs) -> Result<(), Errno
 /// AVAILABLE_MEMORY.
 pub fn available(call: &Call<'_>, args: &mut GetAvailableMemoryArgs) -> Result<(), Errno> {
     let mut inner = call.process.lock();
-    let data = inner.device(args.gpu_id)?;
+    let data = call.gpu("AVAILABLE_MEMORY", GPU_KNOWN, &mut inner, args.gpu_id)?;
     args.available = data.device.available_vram(call.kernel.page_table_reserve);
     Ok(())
 }

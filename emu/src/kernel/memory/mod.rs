@@ -8,7 +8,7 @@ pub use map::{map, unmap};
 
 use super::backing::Pages;
 use super::process::{Inner, Vm};
-use super::rule::{RuleText, texts};
+use super::rule::{GPU_KNOWN, RuleText, texts};
 use crate::memory::{Rights, Span};
 use kfd::uapi::{ALLOC_MEM_FLAGS_AQL_QUEUE_MEM, ALLOC_MEM_FLAGS_EXECUTABLE, ALLOC_MEM_FLAGS_WRITABLE};
 use std::collections::BTreeMap;
@@ -19,6 +19,7 @@ pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
     vec![
         ("ALLOC_MEMORY_OF_GPU", texts(alloc::RULES)),
         ("FREE_MEMORY_OF_GPU", texts(alloc::FREE)),
+        ("AVAILABLE_MEMORY", texts(GPU_KNOWN)),
         ("MAP_MEMORY_TO_GPU", [texts(map::LIST), texts(map::BUFFER), texts(map::DEVICE), texts(map::PLACE)].concat()),
         ("UNMAP_MEMORY_FROM_GPU", [texts(map::LIST), texts(map::UNMAP_BUFFER), texts(map::UNMAP)].concat()),
     ]

@@ -4,6 +4,7 @@ use crate::kernel::backing::memfd;
 use crate::kernel::call::Call;
 use crate::kernel::file::{DmaBuf, File};
 use crate::kernel::memory::{Bo, Handle, Kind};
+use crate::kernel::rule::GPU_ACQUIRED;
 use kfd::Errno;
 use kfd::uapi::{
     ALLOC_MEM_FLAGS_EXECUTABLE, ALLOC_MEM_FLAGS_GTT, ALLOC_MEM_FLAGS_VRAM, ALLOC_MEM_FLAGS_WRITABLE, ExportDmabufArgs,
@@ -43,7 +44,7 @@ pub fn export(call: &Call<'_>, args: &mut ExportDmabufArgs) -> Result<(), Errno>
 /// IMPORT_DMABUF: a buffer that is writable and executable.
 pub fn import(call: &Call<'_>, args: &mut ImportDmabufArgs) -> Result<(), Errno> {
     let mut inner = call.process.lock();
-    inner.acquired(args.gpu_id)?;
+    call.gpu("IMPORT_DMABUF", GPU_ACQUIRED, &mut inner, args.gpu_id)?;
     let file = shared(call, args.dmabuf_fd)?;
     let File::DmaBuf(shared) = &*file else { return Err(Errno::EINVAL) };
     let domain = shared.flags & (ALLOC_MEM_FLAGS_VRAM | ALLOC_MEM_FLAGS_GTT);

@@ -9,7 +9,7 @@ use super::aperture;
 use super::call::Call;
 use super::file::File;
 use super::process::Vm;
-use super::rule::{RuleText, check, rules, texts};
+use super::rule::{GPU_ACQUIRED, GPU_BOUND, GPU_KNOWN, RuleText, check, rules, texts};
 use crate::machine;
 use kfd::Errno;
 use kfd::uapi::*;
@@ -46,6 +46,11 @@ rules! {
         EINVAL "the file's VM is not a compute VM yet": f.args.drm_fd => f.same_file || f.render == Some(false);
     }
 
+    /// GET_PROCESS_APERTURES_NEW with `num_of_nodes` not 0.
+    APERTURES for f: AperturesFacts {
+        EINVAL "num_of_nodes is at most the machine's nodes, the CPU's counted": f.wanted => f.wanted <= f.count + 1;
+    }
+
     /// SET_MEMORY_POLICY.
     MEMORY_POLICY for a: SetMemoryPolicyArgs {
         EINVAL "default_policy is 0 (coherent) or 1": a.default_policy => a.default_policy <= CACHE_POLICY_NONCOHERENT;
@@ -66,6 +71,13 @@ rules! {
     }
 }
 
+/// What GET_PROCESS_APERTURES_NEW looks at.
+pub struct AperturesFacts {
+    wanted: u32,
+    /// GPUs.
+    count: u32,
+}
+
 /// What SET_XNACK_MODE looks at.
 pub struct XnackFacts {
     queues: usize,
@@ -84,7 +96,12 @@ pub struct RuntimeFacts {
 pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
     vec![
         ("ACQUIRE_VM", texts(ACQUIRE_VM)),
-        ("SET_MEMORY_POLICY", texts(MEMORY_POLICY)),
+        ("GET_PROCESS_APERTURES_NEW", texts(APERTURES)),
+        ("SET_MEMORY_POLICY", [texts(MEMORY_POLICY), texts(GPU_BOUND)].concat()),
+        ("SET_SCRATCH_BACKING_VA", texts(GPU_ACQUIRED)),
+        ("SET_TRAP_HANDLER", texts(GPU_BOUND)),
+        ("GET_TILE_CONFIG", texts(GPU_KNOWN)),
+        ("SMI_EVENTS", texts(GPU_KNOWN)),
         ("SET_XNACK_MODE", texts(XNACK)),
         ("RUNTIME_ENABLE", texts(RUNTIME)),
     ]
@@ -141,9 +158,7 @@ pub fn apertures_new(call: &Call<'_>, args: &mut GetProcessAperturesNewArgs) -> 
         args.num_of_nodes = count;
         return Ok(());
     }
-    if args.num_of_nodes > count + 1 {
-        return Err(Errno::EINVAL);
-    }
+    check(call.kernel, "GET_PROCESS_APERTURES_NEW", APERTURES, &AperturesFacts { wanted: args.num_of_nodes, count })?;
     let wanted = args.num_of_nodes.min(count);
     let records: Vec<u8> = inner.devices[..wanted as usize]
         .iter()
@@ -156,7 +171,7 @@ pub fn apertures_new(call: &Call<'_>, args: &mut GetProcessAperturesNewArgs) -> 
 /// SET_MEMORY_POLICY, without effect on GFX9 and later.
 pub fn memory_policy(call: &Call<'_>, args: &mut SetMemoryPolicyArgs) -> Result<(), Errno> {
     check(call.kernel, "SET_MEMORY_POLICY", MEMORY_POLICY, args)?;
-    call.process.lock().device(args.gpu_id)?.bound().map(|_| ())
+    call.gpu("SET_MEMORY_POLICY", GPU_BOUND, &mut call.process.lock(), args.gpu_id).map(|_| ())
 }
 
 /// GET_CLOCK_COUNTERS, which never fails: the GPU's counter is 0 for an unknown GPU.
@@ -176,15 +191,15 @@ pub fn old_debugger(_: &Call<'_>, _: &mut [u8]) -> Result<(), Errno> {
 
 /// SET_SCRATCH_BACKING_VA: only kept; AQL queues carry their scratch themselves.
 pub fn scratch_backing(call: &Call<'_>, args: &mut SetScratchBackingVaArgs) -> Result<(), Errno> {
-    call.process.lock().acquired(args.gpu_id)?.scratch_backing = args.va_addr;
+    let mut inner = call.process.lock();
+    call.gpu("SET_SCRATCH_BACKING_VA", GPU_ACQUIRED, &mut inner, args.gpu_id)?.scratch_backing = args.va_addr;
     Ok(())
 }
 
 /// SET_TRAP_HANDLER: only kept; addresses are not looked at.
 pub fn trap_handler(call: &Call<'_>, args: &mut SetTrapHandlerArgs) -> Result<(), Errno> {
     let mut inner = call.process.lock();
-    let data = inner.device(args.gpu_id)?;
-    data.bound()?;
+    let data = call.gpu("SET_TRAP_HANDLER", GPU_BOUND, &mut inner, args.gpu_id)?;
     data.trap_handler = (args.tba_addr, args.tma_addr);
     Ok(())
 }
@@ -195,7 +210,9 @@ const MACRO_TILE_MODES: u32 = 16;
 
 /// GET_TILE_CONFIG. On EFAULT both counts are 0.
 pub fn tile_config(call: &Call<'_>, args: &mut GetTileConfigArgs) -> Result<(), Errno> {
-    let register = call.process.lock().device(args.gpu_id)?.device.profile.gb_addr_config;
+    let mut inner = call.process.lock();
+    let register = call.gpu("GET_TILE_CONFIG", GPU_KNOWN, &mut inner, args.gpu_id)?.device.profile.gb_addr_config;
+    drop(inner);
     args.gb_addr_config = register;
     // GB_ADDR_CONFIG: log2 of banks in bits 12 to 14, of ranks in bit 28 and up, of pipes below.
     args.num_banks = 1 << (register >> 12 & 7);

@@ -1,6 +1,7 @@
 //! SMI_EVENTS: a descriptor that lines about a GPU can be read from.
 
 use crate::kernel::call::Call;
+use crate::kernel::rule::GPU_KNOWN;
 use kfd::Errno;
 use kfd::uapi::{SMI_EVENT_VMFAULT, SmiEventsArgs, smi_event_mask};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
@@ -34,7 +35,7 @@ impl SmiClient {
 
 /// SMI_EVENTS. Write an 8-byte mask with bit n - 1 for event n, then read lines; an empty read is EAGAIN.
 pub fn smi_events(call: &Call<'_>, args: &mut SmiEventsArgs) -> Result<(), Errno> {
-    call.process.lock().index(args.gpuid)?;
+    call.gpu("SMI_EVENTS", GPU_KNOWN, &mut call.process.lock(), args.gpuid)?;
     let mut ends = [0; 2];
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: `ends` has room for the two descriptors, which nothing else owns.
