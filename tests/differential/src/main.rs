@@ -43,6 +43,9 @@ struct Args {
     /// Keep the files of failing batches here
     #[arg(long, default_value = "target/differential")]
     keep: PathBuf,
+    /// Run this file, a kept one, instead of new ones; needs its --seed and --batch
+    #[arg(long, requires = "seed")]
+    file: Option<PathBuf>,
     /// Batches at a time
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -52,7 +55,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_secs());
     let seed = args.seed.unwrap_or(clock);
-    let batches = args.programs.div_ceil(args.batch);
+    let batches = if args.file.is_some() { 1 } else { args.programs.div_ceil(args.batch) };
     println!("{} functions from seed {seed}, targets {}, levels {}", batches * args.batch, args.targets.join(" "), args.levels.join(" "));
     let next = AtomicU64::new(0);
     let failures = Mutex::new(Vec::new());
@@ -130,7 +133,11 @@ fn run_batch(args: &Args, seed: u64) -> Result<u64, Vec<String>> {
     let fail = |text: String| vec![format!("seed {seed}: {text}")];
     std::fs::create_dir_all(&folder).map_err(|error| fail(format!("{}: {error}", folder.display())))?;
     let file = folder.join("test.c");
-    std::fs::write(&file, source(args, seed)).map_err(|error| fail(error.to_string()))?;
+    let text = match &args.file {
+        Some(file) => std::fs::read_to_string(file).map_err(|error| fail(format!("{}: {error}", file.display())))?,
+        None => source(args, seed),
+    };
+    std::fs::write(&file, text).map_err(|error| fail(error.to_string()))?;
     let host = folder.join("host");
     let common = ["-w", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing"];
     compile(
