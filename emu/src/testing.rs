@@ -133,10 +133,17 @@ impl Client {
 
     /// Memory that host and all GPUs reach.
     pub fn buffer(&self, bytes: u64, flags: u32) -> Buffer {
+        self.buffer_on(0, bytes, flags)
+    }
+
+    /// The same, owned by one of the GPUs.
+    pub fn buffer_on(&self, gpu: usize, bytes: u64, flags: u32) -> Buffer {
         let bytes = bytes.next_multiple_of(4096);
         let va = self.reserve(bytes);
-        let args = self.alloc(va, bytes, flags).unwrap();
-        self.mmap(self.render[0], va, bytes, args.mmap_offset).unwrap();
+        let gpu_id = self.gpus[gpu];
+        let mut args = AllocMemoryOfGpuArgs { va_addr: va, size: bytes, flags, gpu_id, ..Default::default() };
+        self.call(&mut args).unwrap();
+        self.mmap(self.render[gpu], va, bytes, args.mmap_offset).unwrap();
         assert_eq!(self.map_to(args.handle, &self.gpus), (Ok(()), self.gpus.len() as u32));
         Buffer { va, bytes, handle: args.handle }
     }
@@ -157,8 +164,9 @@ pub struct QueueParts {
 }
 
 impl Client {
-    fn property(&self, key: &str) -> u32 {
-        let text = self.driver.read("/sys/class/kfd/kfd/topology/nodes/1/properties").unwrap();
+    fn property(&self, gpu: usize, key: &str) -> u32 {
+        let path = format!("/sys/class/kfd/kfd/topology/nodes/{}/properties", gpu + 1);
+        let text = self.driver.read(&path).unwrap();
         let text = String::from_utf8(text).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix(key)).unwrap();
         line.trim().parse().unwrap()
@@ -166,21 +174,26 @@ impl Client {
 
     /// A queue's buffers on the first GPU, for `packets` packets.
     pub fn queue_parts(&self, packets: u32, queue: AmdQueue) -> QueueParts {
-        let ring = self.buffer(u64::from(packets) * 64, SHARED);
+        self.queue_parts_on(0, packets, queue)
+    }
+
+    fn queue_parts_on(&self, gpu: usize, packets: u32, queue: AmdQueue) -> QueueParts {
+        let property = |key| self.property(gpu, key);
+        let ring = self.buffer_on(gpu, u64::from(packets) * 64, SHARED);
         for index in 0..packets as usize {
             ring.u64(64 * index).store(1, Ordering::Relaxed);
         }
-        let control = self.buffer(4096, SHARED);
+        let control = self.buffer_on(gpu, 4096, SHARED);
         let properties = queue.queue_properties.with_is_ptr64(true);
         let queue = AmdQueue { base_address: ring.va, size: packets, queue_properties: properties, ..queue };
         control.write(0, &queue.to_v1_bytes());
-        let (save_bytes, control_stack) = (self.property("cwsr_size"), self.property("ctl_stack_size"));
-        let xccs = self.property("num_xcc");
-        let cus = self.property("simd_count") / self.property("simd_per_cu") / xccs;
-        let waves = if self.property("gfx_target_version") >= 100_100 {
+        let (save_bytes, control_stack) = (property("cwsr_size"), property("ctl_stack_size"));
+        let xccs = property("num_xcc");
+        let cus = property("simd_count") / property("simd_per_cu") / xccs;
+        let waves = if property("gfx_target_version") >= 100_100 {
             cus * 32
         } else {
-            let engines = self.property("array_count") / xccs / self.property("simd_arrays_per_engine");
+            let engines = property("array_count") / xccs / property("simd_arrays_per_engine");
             (cus * 40).min(engines * 512)
         };
         let debug = (waves * 32).next_multiple_of(64);
@@ -191,7 +204,7 @@ impl Client {
             write_pointer_address: control.va + 56,
             read_pointer_address: control.va + 128,
             ring_size: packets * 64,
-            gpu_id: self.gpus[0],
+            gpu_id: self.gpus[gpu],
             queue_type: QUEUE_TYPE_COMPUTE_AQL,
             queue_percentage: 100,
             queue_priority: 7,
@@ -207,7 +220,12 @@ impl Client {
 
     /// A queue that runs.
     pub fn queue(&self, packets: u32, queue: AmdQueue) -> ClientQueue<'_> {
-        let mut parts = self.queue_parts(packets, queue);
+        self.queue_on(0, packets, queue)
+    }
+
+    /// A queue that runs on one of the GPUs.
+    pub fn queue_on(&self, gpu: usize, packets: u32, queue: AmdQueue) -> ClientQueue<'_> {
+        let mut parts = self.queue_parts_on(gpu, packets, queue);
         self.call(&mut parts.args).unwrap();
         let offset = parts.args.doorbell_offset;
         let slice = self.mmap(self.kfd, 0, 8192, offset & !8191).unwrap();

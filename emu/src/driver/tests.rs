@@ -300,3 +300,27 @@ fn a_buffer_of_one_file_descriptor_to_another_gpu() {
     assert_eq!(client.call(&mut GetDmabufInfoArgs { dmabuf_fd: 1 << 20, ..Default::default() }), Err(libc::EBADF));
     assert_eq!(client.call(&mut ExportDmabufArgs { handle: 5, ..Default::default() }), Err(libc::EINVAL));
 }
+
+#[test]
+fn a_forked_child_has_to_open_anew() {
+    let client = Client::new(&[Target::Gfx1100]);
+    let doorbells = MmapOffset { kind: MmapType::Doorbell, gpu_id: client.gpus[0] as u16, offset: 0 }.encode();
+    // SAFETY: the child does nothing but a few calls of this driver, whose locks no other thread uses, and ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let mut version = GetVersionArgs::default();
+        let denied = client.call(&mut version) == Err(libc::EBADF);
+        let unmapped = client.mmap(client.kfd, 0, 8192, doorbells) == Err(libc::EINVAL);
+        let opened = client.driver.open("/dev/kfd").ok();
+        let fresh = opened.is_some_and(|fd| {
+            errno(client.driver.ioctl(fd, GetVersionArgs::REQUEST, version.as_bytes_mut())).is_ok()
+                && client.driver.process().is_some_and(|process| process.lock().devices[0].vm.is_none())
+        });
+        // SAFETY: ends the child without running anything of the parent's.
+        unsafe { libc::_exit(i32::from(!denied) | i32::from(!unmapped) << 1 | i32::from(!fresh) << 2) }
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child just made.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(status, 0, "exit status bits 8 to 10: which of the three was wrong");
+}

@@ -70,7 +70,7 @@ pub struct GpuProfile {
     pub unique_id: u64,
     /// XGMI hive, 0 for none. Devices of one hive are linked directly.
     pub hive_id: u64,
-    /// `GB_ADDR_CONFIG`.
+    /// `GB_ADDR_CONFIG`: how the memory is tiled; nothing that computes looks at it.
     pub gb_addr_config: u32,
     /// Device memory in bytes.
     pub vram_bytes: u64,

@@ -15,15 +15,12 @@ fn load(client: &Client, target: Target, code: &str, private: u32) -> Buffer {
     use crate::isa::Family;
     let buffer = client.buffer(8192, SHARED);
     let gfx9 = target.family() == Family::Gfx9;
-    let architected = target == Target::Gfx942 || matches!(target.family(), Family::Gfx11 | Family::Gfx12);
-    // User SGPRs: private segment buffer (4) where scratch has one, then the kernarg pointer.
     let mut properties: u16 = 1 << 3;
     let user_sgprs = 2;
     if !gfx9 {
         properties |= 1 << 10;
     }
     let rsrc2: u32 = user_sgprs << 1 | u32::from(private > 0);
-    let _ = architected;
     buffer.write(4, &private.to_le_bytes());
     buffer.write(8, &8u32.to_le_bytes());
     buffer.write(16, &(CODE as u64).to_le_bytes());
@@ -214,17 +211,55 @@ fn scratch_that_nobody_can_give() {
 }
 
 #[test]
-fn every_gpu_of_a_machine_runs() {
-    let targets = [Target::Gfx90a, Target::Gfx1100];
-    let client = Client::new(&targets);
-    // The client's queues are the first GPU's; the second's page tables hold the buffers as well.
+fn memory_of_the_caller() {
+    let target = Target::Gfx1100;
+    let client = client();
+    let mut memory = CreateEventArgs { event_type: EVENT_MEMORY, ..Default::default() };
+    client.call(&mut memory).unwrap();
+    let kernel = load(&client, target, store_42(target), 0);
     let data = client.buffer(4096, SHARED);
-    let kernel = load(&client, targets[0], store_42(targets[0]), 0);
     let buffer = signals(&client);
-    data.u64(0).store(data.va + 64, Ordering::SeqCst);
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping where the kernel likes.
+    let own = unsafe { client.driver.mmap(0, 4096, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0).unwrap() } as u64;
+    let mut args = AllocMemoryOfGpuArgs {
+        va_addr: own,
+        mmap_offset: own,
+        size: 4096,
+        gpu_id: client.gpus[0],
+        flags: ALLOC_MEM_FLAGS_USERPTR | ALLOC_MEM_FLAGS_WRITABLE,
+        handle: 0,
+    };
+    client.call(&mut args).unwrap();
+    assert_eq!(client.map_to(args.handle, &client.gpus), (Ok(()), 1));
+    data.u64(0).store(own, Ordering::SeqCst);
     let done = ClientSignal::new(&buffer, 0, 1);
     let queue = client.queue(64, AmdQueue::default());
     queue.submit(dispatch(&kernel, data.va, done.va));
     done.wait(0);
-    assert_eq!(data.u64(64).load(Ordering::SeqCst), 42);
+    // SAFETY: the mapping made above.
+    assert_eq!(unsafe { (own as *const u32).read_volatile() }, 42);
+    // Once the caller unmaps it, the GPU faults.
+    // SAFETY: nothing else uses the range.
+    unsafe { client.driver.munmap(own as usize, 4096).unwrap() };
+    queue.submit(dispatch(&kernel, data.va, 0));
+    assert_eq!(wait(&client, memory.event_id).memory_exception().va, own);
+}
+
+#[test]
+fn the_second_gpu_runs_its_own_code() {
+    let targets = [Target::Gfx90a, Target::Gfx1100];
+    let client = Client::new(&targets);
+    let kernels = targets.map(|target| load(&client, target, store_42(target), 0));
+    let data = client.buffer(4096, SHARED);
+    let buffer = signals(&client);
+    for (index, kernel) in kernels.iter().enumerate() {
+        data.u64(0).store(data.va + 64, Ordering::SeqCst);
+        data.u64(64).store(0, Ordering::SeqCst);
+        let done = ClientSignal::new(&buffer, 0, 1);
+        let queue = client.queue_on(index, 64, AmdQueue::default());
+        queue.submit(dispatch(kernel, data.va, done.va));
+        done.wait(0);
+        assert_eq!(data.u64(64).load(Ordering::SeqCst), 42, "{}", targets[index]);
+    }
 }

@@ -326,6 +326,11 @@ fn a_page_fault_stops_all_queues_of_the_gpu() {
     let client = Client::new(&[Target::Gfx1100, Target::Gfx1201]);
     let mut memory = CreateEventArgs { event_type: EVENT_MEMORY, ..Default::default() };
     client.call(&mut memory).unwrap();
+    let mut smi = SmiEventsArgs { gpuid: client.gpus[0], anon_fd: 0 };
+    client.call(&mut smi).unwrap();
+    let mask = smi_event_mask(SMI_EVENT_VMFAULT).to_ne_bytes();
+    // SAFETY: `mask` has 8 bytes.
+    assert_eq!(unsafe { libc::write(smi.anon_fd as i32, mask.as_ptr().cast(), 8) }, 8);
     let buffer = signals(&client);
     let (bad, status) = queue_with_status(&client, &buffer);
     let other = client.queue(64, AmdQueue::default());
@@ -339,6 +344,13 @@ fn a_page_fault_stops_all_queues_of_the_gpu() {
     assert_eq!(faults[0].kind, FaultKind::NotPresent);
     assert_eq!((faults[0].va, faults[0].access), (Some(nowhere + 64), Some(Access::Read)));
     assert_eq!(status.value().load(Ordering::SeqCst), 0);
+    let mut line = [0u8; 96];
+    // SAFETY: `line` has 96 bytes.
+    let read = || unsafe { libc::read(smi.anon_fd as i32, line.as_ptr() as *mut _, 96) };
+    let expected = format!("1 {:x}:kfdrun\n", std::process::id());
+    until(|| read() == expected.len() as isize);
+    line.iter_mut().skip(expected.len()).for_each(|byte| *byte = 0);
+    assert_eq!(&line[..expected.len()], expected.as_bytes());
     assert!(is_dead(&bad) && is_dead(&other));
     // A queue that comes later does not run either.
     assert!(is_dead(&client.queue(64, AmdQueue::default())));

@@ -214,9 +214,8 @@ pub fn tile_config(call: &Call<'_>, args: &mut GetTileConfigArgs) -> Result<(), 
     let register = call.gpu("GET_TILE_CONFIG", GPU_KNOWN, &mut inner, args.gpu_id)?.device.profile.gb_addr_config;
     drop(inner);
     args.gb_addr_config = register;
-    // GB_ADDR_CONFIG: log2 of banks in bits 12 to 14, of ranks in bit 28 and up, of pipes below.
-    args.num_banks = 1 << (register >> 12 & 7);
-    args.num_ranks = register >> 28 & 1;
+    // The driver fills these in for GFX8 and earlier only.
+    (args.num_banks, args.num_ranks) = (0, 0);
     let tables = [
         (args.tile_config_ptr, &mut args.num_tile_configs, TILE_MODES),
         (args.macro_tile_config_ptr, &mut args.num_macro_tile_configs, MACRO_TILE_MODES),

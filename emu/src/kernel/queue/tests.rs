@@ -171,6 +171,16 @@ fn a_user_pointer_is_no_place_for_the_write_index_under_mes() {
 }
 
 #[test]
+fn the_write_index_belongs_to_the_queues_gpu_under_mes() {
+    for (target, expected) in [(Target::Gfx1100, Err(Errno::EINVAL)), (Target::Gfx90a, Ok(()))] {
+        let client = Client::new(&[target, target]);
+        let parts = client.queue_parts(64, Default::default());
+        let other = client.buffer_on(1, 4096, SHARED);
+        assert_eq!(create(&client, parts.args, |a| a.write_pointer_address = other.va), expected, "{target}");
+    }
+}
+
+#[test]
 fn a_save_area_can_be_svm() {
     let client = Client::new(&[Target::Gfx1100]);
     let parts = client.queue_parts(64, Default::default());
