@@ -90,12 +90,8 @@ impl Printer<'_> {
     fn operand(&mut self, operand: Operand, row: &OperandRow) {
         match operand {
             Operand::None => {}
-            Operand::Vgpr { reg, dwords, hi } => {
-                self.registers('v', reg, dwords);
-                if matches!(row.kind, Kind::Vgpr16 | Kind::Src16) {
-                    self.text.push_str(if hi { ".h" } else { ".l" });
-                }
-            }
+            Operand::Vgpr { reg, hi, .. } if matches!(row.kind, Kind::Vgpr16 | Kind::Src16) => self.half(reg, hi),
+            Operand::Vgpr { reg, dwords, .. } => self.registers('v', reg, dwords),
             Operand::Agpr { reg, dwords } => self.registers('a', reg, dwords),
             Operand::Sgpr { reg, dwords } => self.registers('s', reg.into(), dwords),
             Operand::Ttmp { reg, dwords } if dwords > 1 => {
@@ -113,6 +109,18 @@ impl Printer<'_> {
             Operand::Imm(value) => self.immediate(value, row),
             Operand::Off => self.text.push_str("off"),
         }
+    }
+
+    /// Half of a register. On GFX12 LLVM 22 shows none: high halves look like registers 128 up in the 32-bit encodings,
+    /// and in VOP3 only `op_sel` tells. Two operations exist for it with halves only.
+    fn half(&mut self, reg: u16, hi: bool) {
+        let mnemonic = self.row.mnemonic;
+        if self.family == Family::Gfx12 && mnemonic != "v_mov_b16" && mnemonic != "v_swap_b16" {
+            let short = !matches!(self.decoded.format, Format::Vop3 | Format::Vop3p);
+            let shown = if hi && short { reg + 128 } else { reg };
+            return self.push(format_args!("v{shown}"));
+        }
+        self.push(format_args!("v{reg}{}", if hi { ".h" } else { ".l" }));
     }
 
     fn registers(&mut self, class: char, reg: u16, dwords: u8) {
