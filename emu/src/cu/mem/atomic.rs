@@ -1,6 +1,10 @@
 //! Atomic read-modify-writes: what they compute, and how they are done on memory shared with the host.
+//!
+//! Float operations keep denormals whatever MODE says.
 
 use super::super::inst::Inst;
+use super::super::valu::convert::bf16_from_f32;
+use super::super::valu::f16::F16;
 use super::super::wave::Wave;
 use super::access::{read32, write32};
 use super::lanes::Lanes;
@@ -189,8 +193,8 @@ pub fn apply32(op: Rmw, old: u32, data: u32, cmp: u32) -> u32 {
         Rmw::FAdd => (a + b).to_bits(),
         Rmw::FMin => minimum!(a, b, true).to_bits(),
         Rmw::FMax => minimum!(a, b, false).to_bits(),
-        Rmw::PkAddF16 => halves(old, data, |a, b| f32_to_f16(f16_to_f32(a) + f16_to_f32(b))),
-        Rmw::PkAddBf16 => halves(old, data, |a, b| f32_to_bf16(bf16_to_f32(a) + bf16_to_f32(b))),
+        Rmw::PkAddF16 => halves(old, data, |a, b| F16::from_f32(F16(a).to_f32() + F16(b).to_f32()).0),
+        Rmw::PkAddBf16 => halves(old, data, |a, b| bf16_from_f32(bf16_to_f32(a) + bf16_to_f32(b)) as u16),
         _ => integer!(op, old, data, cmp, i32),
     }
 }
@@ -213,57 +217,14 @@ pub fn apply64(op: Rmw, old: u64, data: u64, cmp: u64) -> u64 {
     }
 }
 
+/// Two halves on their own. A sum of halves in f32 rounds to f16 or bf16 as the exact sum would: 24 bits of precision
+/// are at least twice 11 plus 2.
 fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     f(a as u16, b as u16) as u32 | (f((a >> 16) as u16, (b >> 16) as u16) as u32) << 16
 }
 
-/// Exact.
-pub fn f16_to_f32(bits: u16) -> f32 {
-    let sign = (bits as u32 & 0x8000) << 16;
-    let exponent = bits as u32 >> 10 & 0x1f;
-    let mantissa = bits as u32 & 0x3ff;
-    let magnitude = match exponent {
-        0 => return f32::from_bits(sign | (mantissa as f32 * 2f32.powi(-24)).to_bits()),
-        31 => 0x7f80_0000 | mantissa << 13,
-        _ => (exponent + 112) << 23 | mantissa << 13,
-    };
-    f32::from_bits(sign | magnitude)
-}
-
-/// Rounds to nearest, ties to even. The sum of two f16 in f32 rounds as the exact sum would: 24 bits of precision are
-/// at least twice 11 plus 2.
-pub fn f32_to_f16(value: f32) -> u16 {
-    let bits = value.to_bits();
-    let sign = (bits >> 16 & 0x8000) as u16;
-    let magnitude = bits & 0x7fff_ffff;
-    if magnitude > 0x7f80_0000 {
-        return sign | 0x7e00 | (magnitude >> 13 & 0x3ff) as u16;
-    }
-    if magnitude >= 0x4780_0000 {
-        // 65536 and more, infinity.
-        return sign | 0x7c00;
-    }
-    if magnitude < 0x3880_0000 {
-        // Below the least normal f16: units of 2^-24, rounded by the addition.
-        let unit = f32::from_bits(magnitude) + 0.5;
-        return sign | (unit.to_bits() - 0.5f32.to_bits()) as u16;
-    }
-    // A carry from the mantissa into the exponent is right, up to infinity.
-    let rounded = magnitude - (112 << 23) + 0xfff + (magnitude >> 13 & 1);
-    sign | (rounded >> 13) as u16
-}
-
 fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits((bits as u32) << 16)
-}
-
-/// Rounds to nearest, ties to even; a NaN becomes quiet.
-fn f32_to_bf16(value: f32) -> u16 {
-    let bits = value.to_bits();
-    if value.is_nan() {
-        return (bits >> 16) as u16 | 0x40;
-    }
-    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }
 
 /// Does a 32-bit operation on memory the host shares and returns the value before.

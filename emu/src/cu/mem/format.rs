@@ -6,8 +6,8 @@
 
 use super::super::inst::{Handler, Inst};
 use super::super::lower::{Lowering, Unsupported};
+use super::super::valu::f16::F16;
 use super::super::wave::{Row, Wave};
-use super::atomic::{f16_to_f32, f32_to_f16};
 use super::element::Kind;
 use super::pattern::ones;
 use super::port::fault;
@@ -175,9 +175,9 @@ impl Element {
             Number::Snorm => (signed as f32 / low_mask(width - 1) as f32).max(-1.0).to_bits(),
             Number::Float => match width {
                 32 => bits,
-                16 => f16_to_f32(bits as u16).to_bits(),
+                16 => F16(bits as u16).to_f32().to_bits(),
                 // 5 exponent bits as f16 has them, and no sign.
-                _ => f16_to_f32((bits << (15 - width)) as u16).to_bits(),
+                _ => F16((bits << (15 - width)) as u16).to_f32().to_bits(),
             },
         }
     }
@@ -198,10 +198,10 @@ impl Element {
             Number::Snorm => (float.clamp(-1.0, 1.0) as f64 * high as f64).round_ties_even() as i32 as u32,
             Number::Float => match width {
                 32 => value,
-                16 => f32_to_f16(float) as u32,
+                16 => F16::from_f32(float).0 as u32,
                 _ if float.is_nan() => most,
                 // Negative values have no place.
-                _ => f32_to_f16(float.max(0.0)) as u32 >> (15 - width),
+                _ => F16::from_f32(float.max(0.0)).0 as u32 >> (15 - width),
             },
         };
         let at = self.widths[..index].iter().sum::<u32>();
@@ -299,7 +299,7 @@ unsafe fn load_format<const L: usize>(wave: &mut Wave, inst: &Inst) {
                     _ => 0,
                 };
                 if typed.d16 && !typed.element.number.is_integer() {
-                    *value = f32_to_f16(f32::from_bits(*value)) as u32;
+                    *value = F16::from_f32(f32::from_bits(*value)).0 as u32;
                 }
             }
         }
@@ -348,7 +348,7 @@ unsafe fn store_format<const L: usize>(wave: &mut Wave, inst: &Inst) {
                     match typed.element.number {
                         Number::Uint => half as u32,
                         Number::Sint => half as i16 as u32,
-                        _ => f16_to_f32(half).to_bits(),
+                        _ => F16(half).to_f32().to_bits(),
                     }
                 } else {
                     *data.add(lane + index * L)

@@ -1,6 +1,6 @@
 //! Vector atomics.
 
-use super::super::atomic::{Rmw, apply32, apply64, f16_to_f32, f32_to_f16};
+use super::super::atomic::{Rmw, apply32, apply64};
 use super::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -66,30 +66,6 @@ fn float_rules() {
     assert_eq!(apply64(Rmw::FMax, 1f64.to_bits(), 3f64.to_bits(), 0), 3f64.to_bits());
     assert_eq!(apply32(Rmw::PkAddF16, 0x7bff_3c00, 0x7bff_0001, 0), 0x7c00_3c00);
     assert_eq!(apply32(Rmw::PkAddBf16, 0x3f80_4000, 0x3f80_3f80, 0), 0x4000_4040);
-}
-
-#[test]
-fn half_floats_round_to_nearest_even() {
-    for bits in 0..=u16::MAX {
-        let value = f16_to_f32(bits);
-        if value.is_nan() {
-            assert!(f16_to_f32(f32_to_f16(value)).is_nan());
-        } else {
-            assert_eq!(f32_to_f16(value), bits);
-        }
-    }
-    // Between any two neighbours: below, at and above the middle.
-    for bits in 0..0x7bffu16 {
-        let (low, high) = (f16_to_f32(bits) as f64, f16_to_f32(bits + 1) as f64);
-        let middle = ((low + high) / 2.0) as f32;
-        assert_eq!(f32_to_f16(middle), if bits % 2 == 0 { bits } else { bits + 1 }, "{bits:#x}");
-        assert_eq!(f32_to_f16(middle.next_down()), bits);
-        assert_eq!(f32_to_f16(middle.next_up()), bits + 1);
-    }
-    assert_eq!(f32_to_f16(65519.996), 0x7bff);
-    assert_eq!(f32_to_f16(65520.0), 0x7c00);
-    assert_eq!(f32_to_f16(f32::MIN_POSITIVE), 0);
-    assert_eq!(f32_to_f16(f32::NEG_INFINITY), 0xfc00);
 }
 
 fn name(rig: &Rig, before: &'static str, after: &'static str) -> &'static str {
