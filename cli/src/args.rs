@@ -10,9 +10,9 @@ use std::time::Duration;
 #[command(
     version,
     max_term_width = 100,
-    override_usage = "kfdrun [OPTIONS] IMAGE [ARGS]...",
+    override_usage = "kfdrun [OPTIONS] IMAGE [ARGS]...\n       kfdrun [--device DEVICE] COMMAND [ARGS]...",
     subcommand_value_name = "IMAGE",
-    subcommand_help_heading = "Image",
+    subcommand_help_heading = "Commands (an image of such a name is ./NAME)",
     disable_help_subcommand = true,
     after_help = EXIT_STATUS
 )]
@@ -64,9 +64,24 @@ pub struct Args {
 /// What to run.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Say what a number, a name or some bytes mean: errors, requests, flags, packets, targets
+    Explain(ExplainArgs),
     /// A program image, and its arguments: what follows the image belongs to the program, untouched.
     #[command(external_subcommand)]
     Image(Vec<OsString>),
+}
+
+/// `kfdrun explain`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit status: 0, or 1 when nothing here knows it")]
+pub struct ExplainArgs {
+    /// Number, name, `IOCTL ERRNO`, or 64 bytes in hexadecimal; a kind (errno, hsa, ioctl, inactive, exception, e_flags,
+    /// target, flags, header, packet, signal, mmap, capability) in front chooses
+    #[arg(required = true, allow_negative_numbers = true, value_name = "WHAT")]
+    pub what: Vec<String>,
+    /// Print all readings as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 const EXIT_STATUS: &str = "What follows IMAGE belongs to the program, untouched.
@@ -145,7 +160,7 @@ mod tests {
     fn what_follows_the_image_is_the_programs() {
         let args = Args::parse_from(["kfdrun", "--threads", "4", "a.co", "--threads", "x", "--", "-v", "--help"]);
         assert_eq!(args.threads_x, 4);
-        let Command::Image(command) = args.command;
+        let Command::Image(command) = args.command else { panic!("an image") };
         assert_eq!(command, ["a.co", "--threads", "x", "--", "-v", "--help"].map(OsString::from));
         assert!(!args.verbose);
     }

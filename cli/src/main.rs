@@ -3,8 +3,11 @@
 mod args;
 mod device;
 mod exit;
+mod explain;
+mod json;
 mod output;
 mod run;
+mod style;
 
 use args::Args;
 use clap::Parser;

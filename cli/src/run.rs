@@ -22,7 +22,10 @@ static INTERRUPT: AtomicBool = AtomicBool::new(false);
 
 /// Runs what the command line says; returns the exit status.
 pub fn run(args: &Args) -> Result<u8, Failure> {
-    let Command::Image(command) = &args.command;
+    let command = match &args.command {
+        Command::Image(command) => command,
+        Command::Explain(explain) => return crate::explain::run(&explain.what, explain.json),
+    };
     let Some((image, rest)) = command.split_first() else {
         return Err(Failure::new(NOT_FOUND, "no image"));
     };

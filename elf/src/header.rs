@@ -288,8 +288,8 @@ fn table(bytes: &[u8], field: &'static str, offset: u64, count: u16, entry: u16)
     }
 }
 
-/// Target id from `e_flags`.
-fn target(flags: u32, version: Version) -> Result<TargetId, HeaderError> {
+/// Target id from `e_flags` of a code object of this version.
+pub fn target(flags: u32, version: Version) -> Result<TargetId, HeaderError> {
     let mach = flags as u8;
     let Some(processor) = Processor::by_mach(mach) else {
         return Err(HeaderError::Processor { flags, mach });

@@ -30,7 +30,7 @@ pub use descriptor::{CodeProperties, DESCRIPTOR_BYTES, Descriptor, DescriptorErr
 pub use dynamic::DynamicError;
 pub use error::{Error, KernelError};
 pub use foreign::Foreign;
-pub use header::{HeaderError, Version};
+pub use header::{HeaderError, Version, target as target_of_flags};
 pub use kernel::Kernel;
 pub use metadata::{
     Access, AddressSpace, Arg, KernelKind, KernelMetadata, Metadata, MetadataError, Path as MetadataPath, ValueKind,

@@ -7,6 +7,7 @@ mod open;
 mod rules;
 
 pub use open::Absence;
+pub use rules::{Rule as ErrorRule, all as error_rules, find as find_error_rule};
 
 use crate::cwsr::ContextSaveError;
 use crate::driver::Permissions;

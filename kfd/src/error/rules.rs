@@ -3,11 +3,13 @@
 
 use crate::errno::Errno;
 
-/// The rule an error number stands for, and what to do.
-pub(super) struct Rule {
-    /// Name after `AMDKFD_IOC_`; empty for every ioctl.
-    name: &'static str,
-    errno: Errno,
+/// The rule an error number of an ioctl stands for, and what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Name after `AMDKFD_IOC_`; empty for every ioctl that has no rule of its own for the number.
+    pub name: &'static str,
+    /// Error.
+    pub errno: Errno,
     /// What must hold.
     pub rule: &'static str,
     /// What to do.
@@ -18,8 +20,13 @@ const fn rule(name: &'static str, errno: Errno, rule: &'static str, advice: &'st
     Rule { name, errno, rule, advice }
 }
 
+/// All rules, but those of CREATE_QUEUE, of which EINVAL has too many for one line.
+pub fn all() -> &'static [Rule] {
+    RULES
+}
+
 /// The rule for an ioctl, else that for every ioctl.
-pub(super) fn find(name: &str, errno: Errno) -> Option<&'static Rule> {
+pub fn find(name: &str, errno: Errno) -> Option<&'static Rule> {
     let of = |wanted: &str| RULES.iter().find(|rule| rule.name == wanted && rule.errno == errno);
     of(name).or_else(|| of(""))
 }

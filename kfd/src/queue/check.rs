@@ -133,7 +133,7 @@ impl CreateQueueError {
     /// The table of checks for EINVAL, the rule in words for other errors.
     pub fn table(&self) -> Option<String> {
         if self.errno != Errno::EINVAL {
-            return words(self.errno).map(|(rule, _)| rule.to_string());
+            return create_queue_rule(self.errno).map(|(rule, _)| rule.to_string());
         }
         let width = |column: fn(&Check) -> usize| self.checks.iter().map(column).max().unwrap_or(0);
         let field = width(|check| check.field.len());
@@ -152,7 +152,7 @@ impl CreateQueueError {
 
     /// What to do.
     pub fn advice(&self) -> Option<&'static str> {
-        Some(match words(self.errno) {
+        Some(match create_queue_rule(self.errno) {
             Some((_, advice)) => advice,
             None if self.errno != Errno::EINVAL => return None,
             None if self.checks.iter().any(|check| !check.pass) => "the fields marked FAIL break the kernel's rules",
@@ -164,8 +164,8 @@ impl CreateQueueError {
     }
 }
 
-/// Rule and advice for errors that no field explains.
-fn words(errno: Errno) -> Option<(&'static str, &'static str)> {
+/// Rule and advice for the errors of CREATE_QUEUE that no field explains: all but EINVAL.
+pub fn create_queue_rule(errno: Errno) -> Option<(&'static str, &'static str)> {
     const RESET: &str = "look at dmesg | grep -i amdgpu; a GPU reset or a reboot is needed";
     const DEFECT: &str = "this is a defect of the program that called, and not of the machine";
     const HOLDERS: &str = "ls /sys/class/kfd/kfd/proc/*/queues shows who holds queues: end some of them";

@@ -2,7 +2,7 @@
 
 mod check;
 
-pub use check::{Check, CreateQueueError};
+pub use check::{Check, CreateQueueError, create_queue_rule};
 
 use crate::buffer::{Buffer, Kind};
 use crate::cwsr::ContextSave;

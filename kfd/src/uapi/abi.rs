@@ -65,6 +65,8 @@ pub struct FieldLayout {
     pub size: usize,
     /// How a trace shows it; none for padding and for members that are not a single number.
     pub format: Option<Format>,
+    /// What it is, as documented here; a line starts with a space.
+    pub doc: &'static str,
 }
 
 impl FieldLayout {
@@ -134,6 +136,8 @@ pub struct Constant {
     pub size: usize,
     /// Minor interface version that brought it, 1 for the first.
     pub since: u32,
+    /// What it is, as documented here; a line starts with a space.
+    pub doc: &'static str,
 }
 
 /// Writes structures: the Rust type, its byte views and its [`Layout`].
@@ -142,7 +146,7 @@ pub struct Constant {
 /// trace) and the C name is only given when it differs.
 macro_rules! structs {
     ($($(#[$meta:meta])* $name:ident = $c:literal since $since:literal {
-        $($(#[$field_meta:meta])* $field:ident: $ty:ty, $show:ident $($field_c:literal)?;)*
+        $($(#[doc = $field_doc:literal])* $field:ident: $ty:ty, $show:ident $($field_c:literal)?;)*
     })*) => {
         $(
             $(#[$meta])*
@@ -150,7 +154,7 @@ macro_rules! structs {
             #[repr(C)]
             #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
             pub struct $name {
-                $($(#[$field_meta])* pub $field: $ty,)*
+                $($(#[doc = $field_doc])* pub $field: $ty,)*
             }
 
             const _: () = {
@@ -173,6 +177,7 @@ macro_rules! structs {
                         offset: std::mem::offset_of!($name, $field),
                         size: size_of::<$ty>(),
                         format: structs!(@show $show),
+                        doc: concat!($($field_doc),*),
                     },)*],
                 };
             }
@@ -190,10 +195,10 @@ macro_rules! structs {
 /// Writes constants: `"PREFIX" type since MINOR { NAME = value; }`; the header's name is the prefix and the name.
 macro_rules! constants {
     ($($prefix:literal $ty:ident since $since:literal {
-        $($(#[$meta:meta])* $name:ident = $value:expr;)*
+        $($(#[doc = $doc:literal])* $name:ident = $value:expr;)*
     })*) => {
         $($(
-            $(#[$meta])*
+            $(#[doc = $doc])*
             #[doc = concat!("\n\n`", $prefix, stringify!($name), "`.")]
             pub const $name: $ty = $value;
         )*)*
@@ -203,6 +208,7 @@ macro_rules! constants {
             value: $name as u64,
             size: size_of::<$ty>(),
             since: $since,
+            doc: concat!($($doc),*),
         },)*)*];
     };
 }
