@@ -10,6 +10,8 @@ mod inst;
 pub mod layout;
 pub mod table;
 pub mod targets;
+#[cfg(test)]
+mod tests;
 
 pub use decode::{DecodeError, decode};
 pub use disasm::disassemble;
