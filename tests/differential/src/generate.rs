@@ -100,6 +100,8 @@ static inline i32 int_f64(f64 x) { return x > -2e9 && x < 2e9 ? (i32)x : 7; }
 static inline i64 long_f64(f64 x) { return x > -9e18 && x < 9e18 ? (i64)x : 7; }
 static inline u64 ulong_f32(f32 x) { return x > -0.5f && x < 1.8e19f ? (u64)x : 9; }
 static inline i32 int_f16(f16 x) { return x > (f16)-6e4f && x < (f16)6e4f ? (i32)x : 7; }
+// LLVM turns a product that is rounded to f16 into v_fma_mixlo_f16 with +0 as addend, which loses the sign of -0.
+static NOINLINE f16 narrow(f32 x) { return (f16)x; }
 static inline f16 half_i32(i32 x) { return (f16)(f32)(x % 60000); }
 static volatile u32 unknown;
 struct S { u32 a; i16 b; u64 c; f32 d; u8 e[4]; };
@@ -323,6 +325,7 @@ impl Generator<'_> {
             (Type::F32, _) if !to.is_float() => format!("({})int_f32({text})", to.name()),
             (Type::F64, Type::I64) => format!("long_f64({text})"),
             (Type::F64, _) if !to.is_float() => format!("({})int_f64({text})", to.name()),
+            (Type::F32, Type::F16) => format!("narrow({text})"),
             (_, Type::F16) if !from.is_float() => format!("half_i32((i32)({text}))"),
             _ => format!("({})({text})", to.name()),
         }
