@@ -1,12 +1,12 @@
 //! Memory operations: SMEM, FLAT, GLOBAL, SCRATCH, MUBUF, MTBUF, DS.
 //!
-//! Every global address goes through the [`AddressSpace`] of the dispatch, by way of a small cache of mappings in each
+//! Every global address goes through the [`AddressSpace`](crate::memory::AddressSpace) of the dispatch, by way of a small cache of mappings in each
 //! wave's [`MemoryPort`]; rights are checked once for a run of contiguous lanes, else lane by lane, and always before
 //! any register or memory changes. Memory is shared with host threads, so every access is an atomic or volatile one
-//! ([`access`]). LDS belongs to the one thread that runs the work-group and is accessed plainly ([`ds`]).
+//! (`access`). LDS belongs to the one thread that runs the work-group and is accessed plainly (`ds`).
 //!
-//! A vector memory instruction is two halves: where each lane's data lies ([`flat`], [`scratch`], [`buffer`]) and what
-//! is done there ([`element`], [`lanes`], [`atomic`]).
+//! A vector memory instruction is two halves: where each lane's data lies (`flat`, `scratch`, `buffer`) and what
+//! is done there (`element`, `lanes`, `atomic`).
 
 mod access;
 mod atomic;

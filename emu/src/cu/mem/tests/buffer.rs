@@ -353,6 +353,22 @@ fn typed_buffers() {
         rig.ok(&with(load, |mods| (mods.offen, mods.format) = (true, format)));
         let got: Vec<f32> = (10..14).map(|row| f32::from_bits(rig.v(row, 7))).collect();
         assert_eq!(got, [7.0, 0.5, 0.0, 1.0]);
+        // Halves: two a register, or the high one alone.
+        rig.row(8, |_| 0x4200_3c00);
+        let typed = name(&rig, "tbuffer_store_format_d16_xy", "tbuffer_store_d16_format_xy");
+        let store = inst(Format::Mtbuf, typed, Operand::None, sources);
+        rig.ok(&with(store, |mods| (mods.offen, mods.format) = (true, format)));
+        assert_eq!(rig.peek(BASE + 4 * 5), 0x4200_3c00);
+        let high = name(&rig, "buffer_store_format_d16_hi_x", "buffer_store_d16_hi_format_x");
+        let data = match rig.target.family() {
+            Family::Gfx9 => 2 | 7 << 4,
+            _ => 13,
+        };
+        set(&mut rig, 4, V { format: data, ..RAW });
+        let store = inst(Format::Mubuf, high, Operand::None, sources);
+        rig.ok(&with(store, |mods| mods.offen = true));
+        assert_eq!(rig.peek(BASE + 4 * 6), 0x4200_4200);
+        set(&mut rig, 4, RAW);
         let bad = inst(Format::Mtbuf, "tbuffer_load_format_x", v(10, 1), sources);
         assert!(matches!(rig.lower(&with(bad, |mods| mods.format = 0)), Err(Unsupported::Operand(_))));
     }

@@ -167,6 +167,13 @@ fn scalar_base_plus_unsigned_offset_plus_signed_immediate() {
         rig.wave.set_exec(u64::MAX);
         let fault = rig.fault(&load);
         assert_eq!(kind(&fault), (FaultKind::NotPresent, BASE + 0xffff_fff0, Some(Access::Read), 0xf));
+        // Nor where both sides of the wrap are mapped.
+        rig.map(BASE + 0xffff_f000, 2, true);
+        rig.ok(&load);
+        for lane in 0..rig.lanes() {
+            let offset = (4 * lane).wrapping_sub(16);
+            assert_eq!(rig.v(8, lane), pattern32(BASE + offset as u64));
+        }
     }
 }
 

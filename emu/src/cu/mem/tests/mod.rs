@@ -195,7 +195,7 @@ impl Rig {
 
 /// The byte that [`Rig::map`] puts at an address.
 fn pattern(va: u64) -> u8 {
-    (va ^ va >> 8 ^ va >> 13).wrapping_mul(157) as u8
+    (va ^ va >> 8 ^ va >> 13 ^ va >> 31).wrapping_mul(157) as u8
 }
 
 fn pattern16(va: u64) -> u16 {

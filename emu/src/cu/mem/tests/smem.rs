@@ -53,7 +53,7 @@ fn offsets_add_up_and_are_cut_to_a_dword() {
     rig.map(BASE, 1, false);
     rig.s64(0, BASE);
     rig.wave.scalar[9] = 0x105;
-    let decoded = with(inst(Format::Smem, "s_load_b32", s(4, 1), [s(0, 2), s(9, 1)]), |mods| mods.offset = 0xb);
+    let decoded = with(inst(Format::Smem, "s_load_b32", s(4, 1), [s(0, 2), s(9, 1)]), |mods| mods.offset = 0xd);
     rig.ok(&decoded);
     assert_eq!(rig.wave.scalar[4], pattern32(BASE + 0x110));
     // The destination may be the base; NULL takes nothing.
