@@ -10,7 +10,7 @@ use std::time::Duration;
 #[command(
     version,
     max_term_width = 100,
-    override_usage = "kfdrun [OPTIONS] IMAGE [ARGS]...\n       kfdrun [--device DEVICE] COMMAND [ARGS]...",
+    override_usage = "kfdrun [OPTIONS] IMAGE [ARGS]...\n       kfdrun [OPTIONS] COMMAND [ARGS]...",
     subcommand_value_name = "IMAGE",
     subcommand_help_heading = "Commands (an image of such a name is ./NAME)",
     disable_help_subcommand = true,
@@ -38,23 +38,27 @@ pub struct Args {
 
     /// Where to run: `auto` (a GPU that can run the image, else the emulated machine for the image's target), `kfd`,
     /// `kfd:N` (topology node N), `emu`, `emu:gfxNNNN`
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    #[arg(global = true, long, value_name = "DEVICE", default_value = "auto")]
     pub device: DeviceChoice,
     /// End the run with status 124 when it takes longer; default: no limit
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(global = true, long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
     /// Stack of a work-item for kernels whose stack depth the compiler does not know, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = loader::DEFAULT_STACK, value_parser = clap::value_parser!(u32).range(16..=262_128))]
+    #[arg(global = true, long, value_name = "BYTES", default_value_t = loader::DEFAULT_STACK, value_parser = clap::value_parser!(u32).range(16..=262_128))]
     pub stack_size: u32,
     /// Say on stderr which device runs the image and what it needs
-    #[arg(short, long)]
+    #[arg(global = true, short, long)]
     pub verbose: bool,
     /// Print every step on stderr, one line an event
-    #[arg(long)]
+    #[arg(global = true, long)]
     pub trace: bool,
     /// Emulated machine: run waves one after another in a fixed order
-    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    #[arg(global = true, long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     pub deterministic: Option<u64>,
+    /// Which code object of a file with several: its number from 0, its bundle id or its target id; default: the best for
+    /// the device
+    #[arg(global = true, long, value_name = "ENTRY")]
+    pub entry: Option<String>,
 
     /// What to run.
     #[command(subcommand)]
@@ -69,6 +73,10 @@ pub enum Command {
     /// A program image, and its arguments: what follows the image belongs to the program, untouched.
     #[command(external_subcommand)]
     Image(Vec<OsString>),
+    /// Launch one kernel of an image with arguments
+    Launch(Box<crate::launch::LaunchArgs>),
+    /// List what a file carries: code objects, kernels, their arguments and resources
+    Inspect(crate::inspect::InspectArgs),
 }
 
 /// `kfdrun explain`.

@@ -1,9 +1,12 @@
 //! One run: image, device, program, exit status.
 
 use crate::args::{Args, Command};
-use crate::device;
 use crate::exit::{ABORT, Failure, NOT_FOUND, REFUSED};
 use crate::output::{Unbuffered, clear_progress, progress, say, shows_progress};
+use crate::{inspect, launch};
+use elf::CodeObject;
+use elf::container::{self, Contents, Entry, Limits};
+use kfd::Device;
 use loader::program::{Ending, Outcome, Program};
 use loader::{GpuOptions, WaitState};
 use std::ffi::OsString;
@@ -22,26 +25,37 @@ static INTERRUPT: AtomicBool = AtomicBool::new(false);
 
 /// Runs what the command line says; returns the exit status.
 pub fn run(args: &Args) -> Result<u8, Failure> {
-    let command = match &args.command {
-        Command::Image(command) => command,
-        Command::Explain(explain) => return crate::explain::run(&explain.what, explain.json),
-    };
-    let Some((image, rest)) = command.split_first() else {
-        return Err(Failure::new(NOT_FOUND, "no image"));
-    };
-    let path = Path::new(image);
-    let bytes = read(path)?;
-    let refuse = |error: elf::Error| Failure::new(REFUSED, format!("{}: {error}", path.display()));
-    let code = elf::CodeObject::parse(&bytes).map_err(refuse)?;
+    match &args.command {
+        Command::Image(command) => program(args, command),
+        Command::Explain(explain) => crate::explain::run(&explain.what, explain.json),
+        Command::Launch(launch) => launch::run(args, launch),
+        Command::Inspect(inspect) => inspect::run(args, inspect),
+    }
+}
 
+/// Lists what a file carries.
+pub fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<Contents<'a>, Failure> {
+    container::open(bytes, &Limits::default())
+        .map_err(|error| Failure::new(REFUSED, format!("{}: {error}", path.display())))
+}
+
+/// Reads the code object of an entry.
+pub fn parse<'e>(path: &Path, entry: &'e Entry) -> Result<CodeObject<'e>, Failure> {
+    CodeObject::parse(&entry.data).map_err(|error| Failure::new(REFUSED, format!("{}: {error}", path.display())))
+}
+
+/// The tracer that the command line asks for, and what it keeps of faults.
+pub fn tracer(args: &Args) -> (Tracer, Arc<LastFault>) {
     let faults = Arc::new(LastFault::default());
     let mut sinks: Vec<Arc<dyn Sink>> = vec![faults.clone()];
     if args.trace {
         sinks.push(Arc::new(TextSink::new(std::io::stderr())));
     }
-    let tracer = Tracer::new(sinks);
-    let machine = emu::Options { seed: args.deterministic, ..emu::Options::default() };
-    let device = device::open(&args.device, code.target(), &machine, &tracer)?;
+    (Tracer::new(sinks), faults)
+}
+
+/// Says what runs where, if asked.
+pub fn tell(args: &Args, path: &Path, code: &CodeObject, device: &Device) {
     if args.verbose {
         let (major, minor) = device.kfd().version();
         say(&format!(
@@ -54,6 +68,45 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
             device.gpu_id()
         ));
     }
+}
+
+/// Shows on a terminal that a kernel takes long; false when the user has had enough.
+pub fn watch(state: &WaitState, shown: &mut Duration) -> bool {
+    if state.elapsed >= LONG && state.elapsed.saturating_sub(*shown) >= Duration::from_secs(1) && shows_progress() {
+        *shown = state.elapsed;
+        progress(&format!(
+            "{} has run for {} s (waiting for signal {}, value {}; Ctrl-C or --timeout ends it)",
+            state.kernel,
+            state.elapsed.as_secs(),
+            state.signal,
+            state.value
+        ));
+    }
+    !INTERRUPT.load(Ordering::Relaxed)
+}
+
+/// Runs an image with a `main`.
+fn program(args: &Args, command: &[OsString]) -> Result<u8, Failure> {
+    let Some((image, rest)) = command.split_first() else {
+        return Err(Failure::new(NOT_FOUND, "no image"));
+    };
+    let path = Path::new(image);
+    let bytes = read(path)?;
+    let contents = open(path, &bytes)?;
+    let (tracer, faults) = tracer(args);
+    let has = |entry: &Entry| {
+        CodeObject::parse(&entry.data)
+            .is_ok_and(|code| ["_start", "main"].iter().any(|name| code.kernel(name).is_some()))
+    };
+    // A malformed code object by itself says why before a device is opened.
+    if let [entry] = &contents.entries[..]
+        && entry.code_target().is_some()
+    {
+        parse(path, entry)?;
+    }
+    let (entry, device) = launch::choose(&contents, path, args, &tracer, &has)?;
+    let code = parse(path, entry)?;
+    tell(args, path, &code, &device);
     catch_interrupts();
     let program = Program {
         arguments: [&[image.clone()], rest].concat(),
@@ -66,21 +119,14 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         output: Box::new(Unbuffered),
     };
     let mut shown = Duration::ZERO;
-    let result = loader::program::run(&device, code, program, &mut |state: &WaitState| {
-        if state.elapsed >= LONG && state.elapsed - shown >= Duration::from_secs(1) && shows_progress() {
-            shown = state.elapsed;
-            progress(&format!(
-                "{} has run for {} s (waiting for signal {}, value {}; Ctrl-C or --timeout ends it)",
-                state.kernel,
-                state.elapsed.as_secs(),
-                state.signal,
-                state.value
-            ));
-        }
-        !INTERRUPT.load(Ordering::Relaxed)
-    });
+    let result = loader::program::run(&device, code, program, &mut |state: &WaitState| watch(state, &mut shown));
     clear_progress();
-    let Outcome { ending, notes } = result?;
+    let Outcome { ending, notes } = result.map_err(|error| match error {
+        error @ loader::Error::NotAProgram { .. } => {
+            Failure::new(REFUSED, format!("{error}; `kfdrun launch` runs one kernel with arguments"))
+        }
+        error => error.into(),
+    })?;
     for note in notes {
         say(&note);
     }
@@ -98,7 +144,8 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+/// Reads a file, `-` standard input.
+pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let show = path.display();
     if path.as_os_str() == "-" {
         let mut bytes = Vec::new();
@@ -124,7 +171,7 @@ extern "C" fn on_interrupt(_signal: i32) {
 }
 
 /// The first Ctrl-C ends the wait, which says what it waited for; the second ends the process.
-fn catch_interrupts() {
+pub fn catch_interrupts() {
     use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
     let action = SigAction::new(SigHandler::Handler(on_interrupt), SaFlags::SA_RESETHAND, SigSet::empty());
     // SAFETY: the handler only stores to an atomic.

@@ -54,10 +54,11 @@ pub enum Error {
         /// The rule it broke.
         rule: String,
     },
-    /// The kernel uses the printf buffer, which is not served.
-    #[error(
-        "kernel {kernel} prints through the OpenCL or HIP printf buffer (amdhsa.printf), which this version does not serve"
-    )]
+    /// `amdhsa.printf`.
+    #[error(transparent)]
+    Formats(#[from] crate::printf::FormatsError),
+    /// The kernel uses the printf buffer, and the caller gave none ([`crate::Services`]).
+    #[error("kernel {kernel} prints through the OpenCL or HIP printf buffer (amdhsa.printf), and there is none for it")]
     Printf {
         /// Kernel.
         kernel: String,

@@ -56,6 +56,18 @@ pub struct Gpu {
     events: Events,
     device: Arc<Device>,
     options: GpuOptions,
+    hidden: HiddenBuffers,
+}
+
+/// Device addresses that hidden arguments point to; 0 where there is nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HiddenBuffers {
+    /// The printf buffer.
+    pub printf: u64,
+    /// The hostcall buffer.
+    pub hostcall: u64,
+    /// The start of the device heap.
+    pub heap: u64,
 }
 
 /// Offsets in the control buffer.
@@ -154,7 +166,13 @@ impl Gpu {
             events,
             device: device.clone(),
             options,
+            hidden: HiddenBuffers::default(),
         })
+    }
+
+    /// Sets what the hidden arguments of the kernels to come point to. The memory must outlive them.
+    pub fn set_hidden_buffers(&mut self, hidden: HiddenBuffers) {
+        self.hidden = hidden;
     }
 
     /// The device.
@@ -233,7 +251,7 @@ impl Gpu {
             return fail("the grid", value, format!("it must be a multiple of the work-group's {}", shape.group[axis]));
         }
         let prints = |arg: &elf::Arg| arg.value_kind == elf::ValueKind::HiddenPrintfBuffer;
-        if !image.code().printf().is_empty() && kernel.metadata.args.iter().any(prints) {
+        if self.hidden.printf == 0 && !image.code().printf().is_empty() && kernel.metadata.args.iter().any(prints) {
             return Err(Error::Printf { kernel: kernel.name().to_owned() });
         }
         Ok(())
@@ -247,6 +265,12 @@ impl Gpu {
         launch: &Launch,
         pending: &mut dyn FnMut(&WaitState) -> Pending,
     ) -> Result<Finished, Error> {
+        let kernarg = self.kernarg(image, kernel, launch)?;
+        self.dispatch_bytes(image, kernel, &launch.shape, &kernarg, launch.timeout, pending)
+    }
+
+    /// Checks a launch and builds its kernel argument segment.
+    pub fn kernarg(&self, image: &Image, kernel: &Kernel, launch: &Launch) -> Result<Kernarg, Error> {
         let Launch { shape, .. } = launch;
         self.check(image, kernel, shape)?;
         let apertures = self.device.apertures();
@@ -256,9 +280,25 @@ impl Gpu {
             queue: self.queue.amd_queue_va().0,
             shared_base: (apertures.lds_base >> 32) as u32,
             private_base: (apertures.scratch_base >> 32) as u32,
+            printf_buffer: self.hidden.printf,
+            hostcall_buffer: self.hidden.hostcall,
+            heap: self.hidden.heap,
         };
-        let Kernarg { bytes, group_segment_size } =
-            kernarg::build(&kernel.metadata, &launch.values, &hidden, self.lds_limit())?;
+        Ok(kernarg::build(&kernel.metadata, &launch.values, &hidden, self.lds_limit())?)
+    }
+
+    /// As [`Gpu::dispatch`] with a segment that is already built.
+    pub fn dispatch_bytes(
+        &mut self,
+        image: &Image,
+        kernel: &Kernel,
+        shape: &Shape,
+        kernarg: &Kernarg,
+        timeout: Option<Duration>,
+        pending: &mut dyn FnMut(&WaitState) -> Pending,
+    ) -> Result<Finished, Error> {
+        let Kernarg { bytes, group_segment_size } = kernarg;
+        let group_segment_size = *group_segment_size;
         if bytes.len() as u64 > self.options.kernarg_bytes {
             return Err(Error::Launch {
                 kernel: kernel.name().to_owned(),
@@ -269,11 +309,11 @@ impl Gpu {
         }
         let private_segment_size = self.private_bytes(kernel);
         let lanes = kernel.metadata.wavefront_size;
-        let waves = shape.groups().saturating_mul(shape.group_items().div_ceil(u64::from(lanes)));
+        let waves = shape.waves(lanes);
         if self.queue.write_index() == 0 {
             self.reserve_scratch(private_segment_size, lanes, waves)?;
         }
-        self.control.write_bytes(KERNARG, &bytes)?;
+        self.control.write_bytes(KERNARG, bytes)?;
         self.signal()?.store(1, Ordering::Relaxed);
         let packet = KernelDispatch {
             fences: Fences::SYSTEM,
@@ -292,7 +332,7 @@ impl Gpu {
             true
         })?;
         self.queue.ring_doorbell(last);
-        self.wait(image, kernel, launch.timeout, (private_segment_size, lanes, waves), pending)
+        self.wait(image, kernel, timeout, (private_segment_size, lanes, waves), pending)
     }
 
     fn signal(&self) -> Result<&AtomicI64, Error> {

@@ -49,6 +49,11 @@ impl Shape {
         self.group.iter().map(|size| u64::from(*size)).product()
     }
 
+    /// Waves of `lanes` lanes.
+    pub fn waves(&self, lanes: u32) -> u64 {
+        self.groups().saturating_mul(self.group_items().div_ceil(u64::from(lanes.max(1))))
+    }
+
     /// Work-groups, partial ones included.
     pub fn groups(&self) -> u64 {
         self.grid.iter().zip(self.group).map(|(grid, group)| u64::from(grid.div_ceil(group))).product()
@@ -97,6 +102,12 @@ pub struct Hidden {
     pub shared_base: u32,
     /// High half of the scratch aperture.
     pub private_base: u32,
+    /// Address of the printf buffer, or 0.
+    pub printf_buffer: u64,
+    /// Address of the hostcall buffer, or 0.
+    pub hostcall_buffer: u64,
+    /// Address of the device heap, or 0.
+    pub heap: u64,
 }
 
 /// Why a kernel's arguments cannot be set up.
@@ -252,14 +263,12 @@ fn hidden_value(kernel: &KernelMetadata, arg: &Arg, hidden: &Hidden) -> Result<u
         ValueKind::HiddenPrivateBase => u64::from(hidden.private_base),
         ValueKind::HiddenSharedBase => u64::from(hidden.shared_base),
         ValueKind::HiddenQueuePtr => hidden.queue,
+        ValueKind::HiddenPrintfBuffer => hidden.printf_buffer,
+        ValueKind::HiddenHostcallBuffer => hidden.hostcall_buffer,
+        ValueKind::HiddenHeapV1 => hidden.heap,
         // Null, as LLVM's own program loader leaves them: the compiler lists these for every kernel that calls through
         // a pointer, used or not. A kernel that does use one ends in a memory fault at a null page, never in a wrong value.
-        ValueKind::HiddenPrintfBuffer
-        | ValueKind::HiddenHostcallBuffer
-        | ValueKind::HiddenMultigridSyncArg
-        | ValueKind::HiddenHeapV1
-        | ValueKind::HiddenDefaultQueue
-        | ValueKind::HiddenCompletionAction => 0,
+        ValueKind::HiddenMultigridSyncArg | ValueKind::HiddenDefaultQueue | ValueKind::HiddenCompletionAction => 0,
         _ => {
             return Err(Error::UnknownHidden {
                 kernel: kernel.name.to_owned(),

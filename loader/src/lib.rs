@@ -6,16 +6,23 @@
 mod arguments;
 mod error;
 mod format;
+mod gcn;
 mod gpu;
+mod heap;
+pub mod hostcall;
 mod image;
 pub mod kernarg;
+pub mod printf;
 pub mod program;
 pub mod rpc;
+mod service;
+pub mod spec;
 
 pub use error::{Error, Stop};
-pub use gpu::{Finished, Gpu, GpuOptions, Launch, Pending, WaitState};
+pub use gpu::{Finished, Gpu, GpuOptions, HiddenBuffers, Launch, Pending, WaitState};
 pub use image::Image;
-pub use kernarg::{Shape, Value};
+pub use kernarg::{Kernarg, Shape, Value};
+pub use service::{DEFAULT_PRINTF_BUFFER, Services, host_visible};
 
 /// Stack of a work-item, in bytes, for kernels whose depth the compiler does not know: what LLVM's loader gives.
 pub const DEFAULT_STACK: u32 = 16384;

@@ -5,10 +5,11 @@
 
 use crate::arguments::Strings;
 use crate::gpu::{Finished, Gpu, GpuOptions, Launch, Pending, WaitState};
-use crate::rpc::{Abi, Area, DeviceMemory, End, Output, Progress, Region, Server};
-use crate::{Error, Image, Shape, Stop, Value};
+use crate::heap::Heap;
+use crate::rpc::{Abi, Area, End, Output, Progress, Region, Server};
+use crate::{DEFAULT_PRINTF_BUFFER, Error, Image, Services, Shape, Stop, Value, gcn};
 use elf::{CodeObject, Kernel};
-use kfd::{Buffer, Device, Kind};
+use kfd::Device;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -59,27 +60,6 @@ const POLL: (Duration, Duration) = (Duration::from_micros(20), Duration::from_mi
 /// Time between looks at the caller of a program that makes no calls.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Device memory for the program's `malloc`.
-struct Heap {
-    device: Arc<Device>,
-    buffers: HashMap<u64, Buffer>,
-}
-
-impl DeviceMemory for Heap {
-    fn allocate(&mut self, size: u64) -> Option<u64> {
-        // Whole multiples of 2 MiB start at one.
-        let bytes = size.max(1).checked_next_multiple_of(2 << 20)?;
-        let buffer = Buffer::new(&self.device, Kind::Vram, bytes, "device malloc").ok()?;
-        let va = buffer.va().0;
-        self.buffers.insert(va, buffer);
-        Some(va)
-    }
-
-    fn free(&mut self, va: u64) {
-        self.buffers.remove(&va);
-    }
-}
-
 /// The image's client structure for remote calls: how big, and where in the image.
 fn client(code: &CodeObject) -> Option<(Abi, u64)> {
     let symbol = code.symbol("__llvm_rpc_client")?;
@@ -99,6 +79,9 @@ pub fn run(
     on_wait: &mut dyn FnMut(&WaitState) -> bool,
 ) -> Result<Outcome, Error> {
     let names = || code.kernels().iter().map(|kernel| kernel.name().to_owned()).collect();
+    if gcn::is_program(&code) {
+        return gcn::run(device, code, program, on_wait);
+    }
     if code.kernel("_start").is_none() {
         return Err(Error::NotAProgram { kernels: names() });
     }
@@ -113,7 +96,7 @@ pub fn run(
     let found = client(&code);
     let abi = found.map(|(abi, _)| abi).or(client_pointer(&code).map(|_| Abi::Llvm19));
     let region = abi.map(|abi| {
-        let waves = shape.groups().saturating_mul(shape.group_items().div_ceil(u64::from(lanes)));
+        let waves = shape.waves(lanes);
         let ports = waves.next_multiple_of(32).clamp(64, u64::from(abi.max_ports())) as u32;
         Region { abi, ports, lanes }
     });
@@ -131,6 +114,7 @@ pub fn run(
     let base = shared.va().0 + offset;
     shared.write_bytes(offset, &argv.block(base))?;
     shared.write_bytes(offset + envp_at, &envp.block(base + envp_at))?;
+    let mut output = Some(program.output);
     let mut server = match region {
         None => None,
         Some(region) => {
@@ -145,8 +129,7 @@ pub fn run(
             // SAFETY: `host_ptr` checked the range, which starts at a multiple of 64 in a page-aligned buffer; the
             // buffer lives as long as the area, and nothing else of the host touches this part of it.
             let area = unsafe { Area::new(region, at.as_ptr(), shared.clone()) };
-            let heap = Heap { device: device.clone(), buffers: HashMap::new() };
-            Some(Server::new(area, program.output, Box::new(heap)))
+            output.take().map(|output| Server::new(area, output, Box::new(Heap::new(device))))
         }
     };
 
@@ -169,11 +152,19 @@ pub fn run(
         (None, Some(kernel)) if has("_begin").is_none() => steps.push((kernel, once, Vec::new())),
         _ => {}
     }
+    // Images without LLVM's remote calls may use the device library's services.
+    let mut services = match output {
+        None => None,
+        Some(output) => {
+            let kernels: Vec<_> = steps.iter().map(|(kernel, shape, _)| (*kernel, *shape)).collect();
+            Some(Services::new(device, code, &kernels, DEFAULT_PRINTF_BUFFER, output)?)
+        }
+    };
+    gpu.set_hidden_buffers(services.as_ref().map(Services::buffers).unwrap_or_default());
     // The packet processor takes scratch up before the first packet, so it is made for the hungriest kernel.
     for (kernel, shape, _) in &steps {
         let lanes = kernel.metadata.wavefront_size;
-        let waves = shape.groups().saturating_mul(shape.group_items().div_ceil(u64::from(lanes)));
-        gpu.reserve_scratch(gpu.private_bytes(kernel), lanes, waves)?;
+        gpu.reserve_scratch(gpu.private_bytes(kernel), lanes, shape.waves(lanes))?;
     }
 
     let deadline = program.timeout.map(|timeout| Instant::now() + timeout);
@@ -190,27 +181,41 @@ pub fn run(
         }
         let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let launch = Launch { shape, values, dynamic_lds: 0, timeout };
-        let mut left = None;
-        let mut sleep = POLL.0;
+        let (mut left, mut sleep, mut broken) = (None, POLL.0, None);
         let result = gpu.dispatch(&image, kernel, &launch, &mut |state| {
             if !on_wait(state) {
                 left = Some((state.signal, state.value));
                 return Pending::Leave;
             }
-            let Some(server) = &mut server else { return Pending::Sleep(TICK) };
-            match server.poll() {
-                Progress::Ended(_) => Pending::Leave,
-                Progress::Served => {
-                    sleep = POLL.0;
-                    Pending::Again
-                }
-                Progress::Idle => {
-                    sleep = (sleep + sleep / 8).min(POLL.1);
-                    Pending::Sleep(sleep)
-                }
+            let served = match (&mut server, &mut services) {
+                (Some(server), _) => match server.poll() {
+                    Progress::Ended(_) => return Pending::Leave,
+                    progress => progress == Progress::Served,
+                },
+                (None, Some(services)) => match services.poll() {
+                    Ok(Some(served)) => served,
+                    Ok(None) => return Pending::Sleep(TICK),
+                    Err(error) => {
+                        broken = Some(error);
+                        return Pending::Leave;
+                    }
+                },
+                (None, None) => return Pending::Sleep(TICK),
+            };
+            if served {
+                sleep = POLL.0;
+                return Pending::Again;
             }
+            sleep = (sleep + sleep / 8).min(POLL.1);
+            Pending::Sleep(sleep)
         });
+        if let Some(error) = broken {
+            return Err(error);
+        }
         // What the kernel said last, faulted or not.
+        if let Some(services) = &mut services {
+            notes.extend(services.finish()?);
+        }
         if let Some(server) = &mut server {
             while server.poll() == Progress::Served {}
             notes.extend(server.take_complaints());

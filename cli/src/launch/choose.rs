@@ -1,0 +1,115 @@
+//! Which code object of a file runs, and on which device.
+
+use crate::args::{Args, DeviceChoice};
+use crate::device;
+use crate::exit::{Failure, REFUSED};
+use elf::container::{Contents, Entry, SelectError, matching, select};
+use elf::{Processor, TargetId};
+use kfd::Device;
+use kfd::uapi::sysfs;
+use std::path::Path;
+use std::sync::Arc;
+use trace::Tracer;
+
+/// Opens the device and takes the code object for it. Where several are equally good, as in a program of several source
+/// files, the one that `has` what is asked for.
+pub fn choose<'c, 'a>(
+    contents: &'c Contents<'a>,
+    path: &Path,
+    args: &Args,
+    tracer: &Tracer,
+    has: &dyn Fn(&Entry) -> bool,
+) -> Result<(&'c Entry<'a>, Arc<Device>), Failure> {
+    let refuse = |text: String| Failure::new(REFUSED, format!("{}: {text}", path.display()));
+    let wanted = args.entry.as_deref();
+    let candidates: Vec<&Entry> =
+        contents.entries.iter().enumerate().filter(|(i, entry)| is_wanted(*i, entry, wanted)).map(|(_, e)| e).collect();
+    let mut targets: Vec<TargetId> = Vec::new();
+    for target in candidates.iter().filter_map(|entry| entry.code_target()) {
+        if !targets.contains(target) {
+            targets.push(*target);
+        }
+    }
+    if targets.is_empty() {
+        return Err(refuse(match (wanted, &candidates[..]) {
+            (Some(wanted), []) => format!("no entry is '{wanted}'; there are {}", list(contents)),
+            _ => format!("no AMDGPU code object to load; there are {}", list(contents)),
+        }));
+    }
+    let device = open(&targets, args, tracer)?;
+    if let ([entry], 1) = (&candidates[..], contents.entries.len()) {
+        return Ok((entry, device));
+    }
+    let id = identity(&device)?;
+    match select(contents, &id, wanted) {
+        Ok(entry) => Ok((entry, device)),
+        Err(error @ SelectError::Ambiguous { .. }) => {
+            let mut fitting = matching(contents, &id).into_iter().filter(|entry| has(entry));
+            match (fitting.next(), fitting.next()) {
+                (Some(entry), None) => Ok((entry, device)),
+                _ => Err(refuse(error.to_string())),
+            }
+        }
+        Err(error) => Err(refuse(error.to_string())),
+    }
+}
+
+/// Whether `--entry` names it, by number, id or target id.
+fn is_wanted(index: usize, entry: &Entry, wanted: Option<&str>) -> bool {
+    let Some(wanted) = wanted else { return true };
+    match wanted.parse::<usize>() {
+        Ok(number) => number == index,
+        Err(_) => {
+            entry.id == wanted
+                || entry.arch == wanted
+                || entry.code_target().is_some_and(|target| target.to_string() == wanted)
+        }
+    }
+}
+
+fn list(contents: &Contents) -> String {
+    let mut entries: Vec<String> =
+        contents.entries.iter().take(8).map(|entry| format!("{} ({})", entry.id, entry.content)).collect();
+    if contents.entries.len() > entries.len() {
+        entries.push(format!("{} more", contents.entries.len() - entries.len()));
+    }
+    if entries.is_empty() { "no entries".to_owned() } else { entries.join(", ") }
+}
+
+/// Opens the first device that runs one of the targets.
+fn open(targets: &[TargetId], args: &Args, tracer: &Tracer) -> Result<Arc<Device>, Failure> {
+    let machine = emu::Options { seed: args.deterministic, ..emu::Options::default() };
+    let try_all = |choice: &DeviceChoice| {
+        let mut last = Failure::new(REFUSED, "no code object to run");
+        for target in targets {
+            match device::open(choice, target, &machine, tracer) {
+                Ok(device) => return Ok(device),
+                Err(failure) if failure.status == REFUSED => last = failure,
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(last)
+    };
+    if targets.len() == 1 {
+        return try_all(&args.device);
+    }
+    match &args.device {
+        // A GPU for any of them comes before an emulated machine for the first.
+        DeviceChoice::Auto => match try_all(&DeviceChoice::Kfd(None)) {
+            Ok(device) => Ok(device),
+            Err(_) => try_all(&DeviceChoice::Auto),
+        },
+        choice => try_all(choice),
+    }
+}
+
+/// The device as a target id, all features set.
+fn identity(device: &Device) -> Result<TargetId, Failure> {
+    let properties = &device.node().properties;
+    let processor = properties.gfx_target_version.and_then(Processor::by_gfx_target_version).ok_or_else(|| {
+        Failure::new(REFUSED, format!("topology node {} is an unknown processor", device.node().index))
+    })?;
+    let sramecc = properties.capability.is_some_and(|bits| bits & sysfs::CAP_SRAM_EDCSUPPORTED != 0);
+    let xnack = processor.has_xnack && device.kfd().xnack()?.unwrap_or(false);
+    Ok(TargetId::of_device(processor, sramecc, xnack))
+}

@@ -1,0 +1,52 @@
+//! The kernel argument segment for people.
+
+use elf::{Arg, KernelMetadata, ValueKind};
+use loader::Kernarg;
+
+/// Each argument with its place, its bytes and what they are. Bytes that belong to no argument are left out; they are 0.
+pub fn annotated(kernel: &KernelMetadata, segment: &Kernarg) -> String {
+    let mut text = format!(
+        "kernarg segment of {}: {} bytes, LDS of a work-group: {} bytes\n",
+        kernel.name,
+        segment.bytes.len(),
+        segment.group_segment_size
+    );
+    let mut explicit = 0;
+    for arg in &kernel.args {
+        let end = (arg.offset as usize).saturating_add(arg.size as usize);
+        let bytes = segment.bytes.get(arg.offset as usize..end).unwrap_or_default();
+        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut what = arg.value_kind.name().to_owned();
+        if !arg.value_kind.is_hidden() {
+            let words: Vec<&str> = arg.type_name.into_iter().chain(arg.name).collect();
+            what = format!("argument {explicit}: {what} {}", words.join(" "));
+            explicit += 1;
+        }
+        let line = format!("  {:#06x} {:>4}  {:<24} {}", arg.offset, arg.size, hex.join(" "), what.trim_end());
+        text.push_str(&line);
+        if let Some(value) = value(arg, bytes) {
+            text.push_str(&format!(" = {value}"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Addresses in hexadecimal, other numbers of the usual sizes in decimal.
+fn value(arg: &Arg, bytes: &[u8]) -> Option<String> {
+    if !matches!(bytes.len(), 1 | 2 | 4 | 8) {
+        return None;
+    }
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let value = u64::from_le_bytes(word);
+    let is_address = matches!(
+        arg.value_kind,
+        ValueKind::GlobalBuffer
+            | ValueKind::HiddenPrintfBuffer
+            | ValueKind::HiddenHostcallBuffer
+            | ValueKind::HiddenHeapV1
+            | ValueKind::HiddenQueuePtr
+    );
+    Some(if is_address { format!("{value:#x}") } else { value.to_string() })
+}

@@ -1,0 +1,86 @@
+//! Device `printf` as OpenCL and HIP compile it (LLVM AMDGPUUsage, "amdhsa.printf").
+//!
+//! The compiler leaves the format strings in the metadata and has the device write records to a buffer that the host
+//! reads after the kernel: [`Channel`]. OpenCL's records start with the number of their format ([`opencl`]), those of
+//! HIP's buffered form with their size and a hash of their format ([`words`], which hostcall shares).
+
+mod channel;
+mod formats;
+pub mod opencl;
+pub mod words;
+
+pub use channel::Channel;
+pub use formats::{Formats, FormatsError};
+
+use crate::format::{Amount, Length, Spec};
+
+/// A dword the device never wrote: what the host fills the buffer with before a kernel.
+pub const UNWRITTEN: u32 = 0xf5a7_c3e9;
+
+/// The text of a conversion, for one that has no argument.
+fn source(spec: &Spec) -> Vec<u8> {
+    let amount = |amount: Amount| match amount {
+        Amount::Fixed(value) => value.to_string(),
+        Amount::Argument => "*".to_owned(),
+    };
+    let mut text = format!("%{}", spec.flags);
+    text.extend(spec.width.map(amount));
+    if let Some(precision) = spec.precision {
+        text.push('.');
+        text.push_str(&amount(precision));
+    }
+    if spec.vector > 1 {
+        text.push_str(&format!("v{}", spec.vector));
+    }
+    text.push_str(match spec.length {
+        Length::None => "",
+        Length::Char => "hh",
+        Length::Short => "h",
+        Length::Long => "l",
+        Length::LongLong => "ll",
+        Length::Word => "z",
+        Length::HalfLong => "hl",
+        Length::LongDouble => "L",
+    });
+    text.push(spec.conversion as char);
+    text.into_bytes()
+}
+
+/// `*` arguments of a conversion.
+fn stars(spec: &Spec) -> usize {
+    [spec.width, spec.precision].iter().filter(|amount| **amount == Some(Amount::Argument)).count()
+}
+
+/// A half-precision number (IEEE 754 binary16).
+pub(crate) fn half(bits: u16) -> f64 {
+    let sign = if bits & 0x8000 != 0 { -1.0 } else { 1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+    sign * match exponent {
+        0 => fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{Piece, parse};
+
+    #[test]
+    fn conversions_give_their_source_back() {
+        for text in ["%d", "%-+5.*hhx", "%*.3f", "%v4hlf", "%llu", "%p"] {
+            let Piece::Spec(spec) = &parse(text.as_bytes())[0] else { panic!("{text} is a conversion") };
+            assert_eq!(String::from_utf8(source(spec)).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn halves() {
+        for (bits, value) in [(0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65504.0), (0x0001, 2f64.powi(-24)), (0, 0.0)] {
+            assert_eq!(half(bits), value, "{bits:#x}");
+        }
+        assert!(half(0x7c00).is_infinite() && half(0x7e00).is_nan());
+    }
+}

@@ -1,0 +1,104 @@
+//! What the host gives a kernel besides its arguments: the printf buffer, hostcall and the device heap.
+
+use crate::gpu::HiddenBuffers;
+use crate::heap::Heap;
+use crate::hostcall::{self, Layout};
+use crate::printf::{Channel, Formats};
+use crate::rpc::Output;
+use crate::{Error, Shape};
+use elf::{CodeObject, Kernel, ValueKind};
+use kfd::{Buffer, Device, Kind};
+use std::sync::Arc;
+
+/// Bytes of the printf buffer unless asked otherwise: OpenCL's runtime gives 4096 a work-item of the largest work-group.
+pub const DEFAULT_PRINTF_BUFFER: u32 = 4 << 20;
+
+/// The start of the device heap, all zero: the device library asks for the rest by hostcall.
+const HEAP_BYTES: u64 = 128 << 10;
+
+/// The services of one run.
+pub struct Services {
+    printf: Option<Channel>,
+    hostcall: Option<hostcall::Server>,
+    heap: Option<Buffer>,
+    output: Box<dyn Output>,
+    notes: Vec<String>,
+}
+
+impl Services {
+    /// Makes what the hidden arguments of `kernels` ask for. A kernel's argument alone does not say that it is used, so
+    /// nothing here is large.
+    pub fn new(
+        device: &Arc<Device>,
+        code: &CodeObject,
+        kernels: &[(&Kernel, Shape)],
+        printf_bytes: u32,
+        output: Box<dyn Output>,
+    ) -> Result<Services, Error> {
+        let wants =
+            |kind: ValueKind| kernels.iter().any(|(k, _)| k.metadata.args.iter().any(|arg| arg.value_kind == kind));
+        let printf = if wants(ValueKind::HiddenPrintfBuffer) && !code.printf().is_empty() {
+            Some(Channel::new(device, Formats::parse(code.printf())?, printf_bytes)?)
+        } else {
+            None
+        };
+        let (hostcall, heap) = if wants(ValueKind::HiddenHostcallBuffer) {
+            let waves = kernels.iter().map(|(kernel, shape)| shape.waves(kernel.metadata.wavefront_size)).max();
+            let properties = &device.node().properties;
+            let resident = properties.simd_count.zip(properties.max_waves_per_simd);
+            let resident = resident.map_or(1 << 16, |(simds, waves)| u64::from(simds) * u64::from(waves));
+            let layout = Layout::new(waves.unwrap_or(1).min(resident.max(1)));
+            let server = hostcall::Server::new(device, layout, Box::new(Heap::new(device)))?;
+            let heap = match wants(ValueKind::HiddenHeapV1) {
+                true => Some(zeroed(device, HEAP_BYTES, "device heap")?),
+                false => None,
+            };
+            (Some(server), heap)
+        } else {
+            (None, None)
+        };
+        Ok(Services { printf, hostcall, heap, output, notes: Vec::new() })
+    }
+
+    /// What the hidden arguments are.
+    pub fn buffers(&self) -> HiddenBuffers {
+        HiddenBuffers {
+            printf: self.printf.as_ref().map_or(0, Channel::va),
+            hostcall: self.hostcall.as_ref().map_or(0, hostcall::Server::va),
+            heap: self.heap.as_ref().map_or(0, |buffer| buffer.va().0),
+        }
+    }
+
+    /// Serves what a running kernel asks for. None when it cannot ask, else whether it did.
+    pub fn poll(&mut self) -> Result<Option<bool>, Error> {
+        let Some(server) = &mut self.hostcall else { return Ok(None) };
+        let served = server.poll(self.output.as_mut())?;
+        self.notes.extend(server.take_complaints());
+        Ok(Some(served))
+    }
+
+    /// Serves and prints what is left of a kernel that has ended, well or not. Returns lines for the user.
+    pub fn finish(&mut self) -> Result<Vec<String>, Error> {
+        while self.poll()? == Some(true) {}
+        if let Some(channel) = &mut self.printf {
+            self.notes.extend(channel.drain(self.output.as_mut())?);
+        }
+        Ok(std::mem::take(&mut self.notes))
+    }
+}
+
+/// Device memory, or without a large BAR system memory, of zeros.
+pub(crate) fn zeroed(device: &Arc<Device>, bytes: u64, purpose: &'static str) -> Result<Buffer, Error> {
+    let buffer = host_visible(device, bytes, purpose)?;
+    buffer.fill(0, bytes, 0)?;
+    Ok(buffer)
+}
+
+/// Device memory that the host reaches; without a large BAR system memory.
+pub fn host_visible(device: &Arc<Device>, bytes: u64, purpose: &'static str) -> Result<Buffer, Error> {
+    match Buffer::new(device, Kind::VramHostVisible, bytes, purpose) {
+        Ok(buffer) => Ok(buffer),
+        Err(kfd::Error::NoLargeBar { .. }) => Ok(Buffer::new(device, Kind::Control, bytes, purpose)?),
+        Err(error) => Err(error.into()),
+    }
+}

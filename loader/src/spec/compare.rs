@@ -1,0 +1,71 @@
+//! Results against expectations.
+
+use super::Element;
+
+/// How far numbers may be apart: `|got - want| <= absolute + relative * |want|`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tolerance {
+    /// Part of the expected value.
+    pub relative: f64,
+    /// Besides.
+    pub absolute: f64,
+}
+
+/// Where results differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Differences {
+    /// Elements that differ.
+    pub count: usize,
+    /// Elements compared.
+    pub of: usize,
+    /// The first of them: index, what there is, what was expected.
+    pub first: Vec<(usize, String, String)>,
+}
+
+/// Compares elements; none when all are near enough. NaN equals NaN; without a tolerance integers must be equal and so
+/// must floats, 0 and -0 alike.
+pub fn compare(element: Element, got: &[u8], want: &[u8], tolerance: Tolerance) -> Option<Differences> {
+    let size = element.size();
+    let mut differences = Differences { count: 0, of: want.len() / size, first: Vec::new() };
+    for (index, (got, want)) in got.chunks_exact(size).zip(want.chunks_exact(size)).enumerate() {
+        let (a, b) = (element.to_f64(got), element.to_f64(want));
+        let same = got == want || (element.is_float() && (a == b || (a.is_nan() && b.is_nan())));
+        let exact = tolerance == Tolerance::default();
+        if same || (!exact && (a - b).abs() <= tolerance.absolute + tolerance.relative * b.abs()) {
+            continue;
+        }
+        differences.count += 1;
+        if differences.first.len() < 5 {
+            differences.first.push((index, element.show(got), element.show(want)));
+        }
+    }
+    (differences.count > 0).then_some(differences)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tolerances() {
+        let floats = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+        let (got, want) = (floats(&[1.0, 2.01, f32::NAN, -0.0]), floats(&[1.0, 2.0, f32::NAN, 0.0]));
+        let found = compare(Element::F32, &got, &want, Tolerance::default()).unwrap();
+        assert_eq!(
+            (found.count, found.of, found.first.as_slice()),
+            (1, 4, &[(1, "2.01".to_owned(), "2".to_owned())][..])
+        );
+        assert_eq!(compare(Element::F32, &got, &want, Tolerance { relative: 0.01, absolute: 0.0 }), None);
+        assert!(
+            compare(
+                Element::F32,
+                &floats(&[1.0]),
+                &floats(&[f32::INFINITY]),
+                Tolerance { relative: 0.0, absolute: 1e30 }
+            )
+            .is_some()
+        );
+        let (a, b) = (u64::MAX.to_le_bytes(), (u64::MAX - 1).to_le_bytes());
+        assert!(compare(Element::U64, &a, &b, Tolerance::default()).is_some(), "integers are compared whole");
+    }
+}

@@ -1,0 +1,246 @@
+//! Types of numbers.
+
+use crate::printf::half;
+
+/// A type of numbers, little-endian in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Element {
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
+use Element as E;
+
+/// Types, their names here, in OpenCL C and in NumPy's files, and their bytes. NumPy has no bfloat16.
+#[rustfmt::skip]
+const ELEMENTS: [(Element, &str, &str, Option<&str>, usize); 12] = [
+    (E::I8, "i8", "char", Some("|i1"), 1),
+    (E::U8, "u8", "uchar", Some("|u1"), 1),
+    (E::I16, "i16", "short", Some("<i2"), 2),
+    (E::U16, "u16", "ushort", Some("<u2"), 2),
+    (E::I32, "i32", "int", Some("<i4"), 4),
+    (E::U32, "u32", "uint", Some("<u4"), 4),
+    (E::I64, "i64", "long", Some("<i8"), 8),
+    (E::U64, "u64", "ulong", Some("<u8"), 8),
+    (E::F16, "f16", "half", Some("<f2"), 2),
+    (E::Bf16, "bf16", "__bf16", None, 2),
+    (E::F32, "f32", "float", Some("<f4"), 4),
+    (E::F64, "f64", "double", Some("<f8"), 8),
+];
+
+impl Element {
+    fn row(self) -> (Element, &'static str, &'static str, Option<&'static str>, usize) {
+        ELEMENTS.into_iter().find(|row| row.0 == self).unwrap_or(ELEMENTS[0])
+    }
+
+    /// By name.
+    pub fn from_name(name: &str) -> Option<Element> {
+        ELEMENTS.iter().find(|row| row.1 == name).map(|row| row.0)
+    }
+
+    /// By OpenCL C's name.
+    pub fn from_opencl(name: &str) -> Option<Element> {
+        ELEMENTS.iter().find(|row| row.2 == name).map(|row| row.0)
+    }
+
+    /// By `descr` of a NumPy file.
+    pub fn from_npy(descr: &str) -> Option<Element> {
+        ELEMENTS.iter().find(|row| row.3 == Some(descr)).map(|row| row.0)
+    }
+
+    /// The unsigned type of so many bytes.
+    pub fn unsigned(size: u32) -> Option<Element> {
+        [E::U8, E::U16, E::U32, E::U64].into_iter().find(|element| element.size() == size as usize)
+    }
+
+    /// Name.
+    pub fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// OpenCL C's name.
+    pub fn opencl(self) -> &'static str {
+        self.row().2
+    }
+
+    /// `descr` in NumPy's files.
+    pub fn npy(self) -> Option<&'static str> {
+        self.row().3
+    }
+
+    /// Bytes.
+    pub fn size(self) -> usize {
+        self.row().4
+    }
+
+    /// Floating point?
+    pub fn is_float(self) -> bool {
+        matches!(self, E::F16 | E::Bf16 | E::F32 | E::F64)
+    }
+
+    fn is_signed(self) -> bool {
+        matches!(self, E::I8 | E::I16 | E::I32 | E::I64)
+    }
+
+    /// All names, for messages.
+    pub fn names() -> String {
+        ELEMENTS.map(|row| row.1).join(" ")
+    }
+
+    /// A number's bytes.
+    pub fn parse(self, text: &str) -> Result<Vec<u8>, String> {
+        let text = text.trim();
+        if self.is_float() {
+            let value: f64 = match text.parse() {
+                Ok(value) => value,
+                Err(_) => super::integer(text).map_err(|_| format!("'{text}' is not a number"))? as f64,
+            };
+            return Ok(self.float_bytes(value));
+        }
+        let value = super::integer(text)?;
+        let bits = 8 * self.size() as u32;
+        let (low, high) = match self.is_signed() {
+            true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+            false => (0, (1i128 << bits) - 1),
+        };
+        if value < low || value > high {
+            return Err(format!("{text} does not fit {}, which holds {low} to {high}", self.name()));
+        }
+        Ok(value.to_le_bytes()[..self.size()].to_vec())
+    }
+
+    /// Numbers separated by commas.
+    pub fn parse_list(self, text: &str) -> Result<Vec<u8>, String> {
+        let values: Result<Vec<_>, _> = text.split(',').map(|value| self.parse(value)).collect();
+        Ok(values?.concat())
+    }
+
+    /// The bytes of a small whole number, wrapped to the type: what `iota` counts.
+    pub fn count_bytes(self, value: u64) -> Vec<u8> {
+        if self.is_float() { self.float_bytes(value as f64) } else { value.to_le_bytes()[..self.size()].to_vec() }
+    }
+
+    /// The nearest float of the type.
+    pub fn float_bytes(self, value: f64) -> Vec<u8> {
+        match self {
+            E::F16 => to_half(value).to_le_bytes().to_vec(),
+            E::Bf16 => to_bf16(value).to_le_bytes().to_vec(),
+            E::F32 => (value as f32).to_le_bytes().to_vec(),
+            _ => value.to_le_bytes().to_vec(),
+        }
+    }
+
+    /// The element as a double: exact but for 64-bit integers.
+    pub fn to_f64(self, bytes: &[u8]) -> f64 {
+        let bits = self.bits(bytes);
+        match self {
+            E::F16 => half(bits as u16),
+            E::Bf16 => f64::from(f32::from_bits((bits as u32) << 16)),
+            E::F32 => f64::from(f32::from_bits(bits as u32)),
+            E::F64 => f64::from_bits(bits),
+            _ => self.to_i128(bytes) as f64,
+        }
+    }
+
+    /// The element as an integer; of floats the bits.
+    pub fn to_i128(self, bytes: &[u8]) -> i128 {
+        let bits = self.bits(bytes);
+        if self.is_signed() {
+            let shift = 64 - 8 * self.size() as u32;
+            return i128::from((bits << shift) as i64 >> shift);
+        }
+        i128::from(bits)
+    }
+
+    fn bits(self, bytes: &[u8]) -> u64 {
+        let mut word = [0; 8];
+        let count = self.size().min(bytes.len());
+        word[..count].copy_from_slice(&bytes[..count]);
+        u64::from_le_bytes(word)
+    }
+
+    /// The element as text, which [`Element::parse`] reads back.
+    pub fn show(self, bytes: &[u8]) -> String {
+        match self {
+            E::F32 => (self.to_f64(bytes) as f32).to_string(),
+            _ if self.is_float() => self.to_f64(bytes).to_string(),
+            _ => self.to_i128(bytes).to_string(),
+        }
+    }
+}
+
+/// Nearest, ties to even.
+fn to_half(value: f64) -> u16 {
+    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+    let value = value.abs();
+    if value.is_nan() {
+        return sign | 0x7e00;
+    }
+    // Half of the last place above 65504 rounds to infinity.
+    if value >= 65520.0 {
+        return sign | 0x7c00;
+    }
+    if value < 2f64.powi(-14) {
+        return sign | (value * 2f64.powi(24)).round_ties_even() as u16;
+    }
+    let exponent = (value.to_bits() >> 52) as i32 - 1023;
+    let fraction = (value * 2f64.powi(10 - exponent)).round_ties_even() as u16;
+    // A fraction that rounds up to 2048 carries into the exponent.
+    sign | (((exponent + 14) as u16) << 10).wrapping_add(fraction)
+}
+
+fn to_bf16(value: f64) -> u16 {
+    let bits = (value as f32).to_bits();
+    if value.is_nan() {
+        return (bits >> 16) as u16 | 0x40;
+    }
+    (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_half_comes_back() {
+        for bits in 0..=u16::MAX {
+            let value = half(bits);
+            if !value.is_nan() {
+                assert_eq!(to_half(value), bits, "{value}");
+            }
+        }
+        assert_eq!(to_half(1.0 + 2f64.powi(-11)), 0x3c00, "a tie goes to even");
+        assert_eq!(to_half(1.0 + 3.0 * 2f64.powi(-11)), 0x3c02);
+        assert_eq!((to_half(65519.9), to_half(65520.0)), (0x7bff, 0x7c00));
+        assert_eq!(to_bf16(1.0 + 2f64.powi(-8)), 0x3f80);
+        assert_eq!(to_bf16(1.0 + 3.0 * 2f64.powi(-8)), 0x3f82);
+    }
+
+    #[test]
+    fn text_comes_back() {
+        for (element, text) in [
+            (E::I8, "-128"),
+            (E::U64, "18446744073709551615"),
+            (E::I64, "-9223372036854775808"),
+            (E::F32, "0.1"),
+            (E::F64, "0.1"),
+            (E::F16, "0.5"),
+            (E::Bf16, "-2"),
+            (E::F32, "NaN"),
+            (E::F64, "-inf"),
+        ] {
+            assert_eq!(element.show(&element.parse(text).unwrap()), text, "{}", element.name());
+        }
+    }
+}
