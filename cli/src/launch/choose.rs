@@ -4,7 +4,7 @@ use crate::args::{Args, DeviceChoice};
 use crate::device;
 use crate::exit::{Failure, REFUSED};
 use elf::container::{Contents, Entry, SelectError, matching, select};
-use elf::{Processor, TargetId};
+use elf::{Feature, Processor, TargetId};
 use kfd::Device;
 use kfd::uapi::sysfs;
 use std::path::Path;
@@ -25,9 +25,9 @@ pub fn choose<'c, 'a>(
     let candidates: Vec<&Entry> =
         contents.entries.iter().enumerate().filter(|(i, entry)| is_wanted(*i, entry, wanted)).map(|(_, e)| e).collect();
     let mut targets: Vec<TargetId> = Vec::new();
-    for target in candidates.iter().filter_map(|entry| entry.code_target()) {
-        if !targets.contains(target) {
-            targets.push(*target);
+    for target in candidates.iter().filter_map(|entry| target(entry)) {
+        if !targets.contains(&target) {
+            targets.push(target);
         }
     }
     if targets.is_empty() {
@@ -52,6 +52,14 @@ pub fn choose<'c, 'a>(
         }
         Err(error) => Err(refuse(error.to_string())),
     }
+}
+
+/// What an entry is for: what its code says, and where that leaves a feature open what the container says.
+fn target(entry: &Entry) -> Option<TargetId> {
+    let code = *entry.code_target()?;
+    let said = entry.target.filter(|said| said.processor == code.processor).unwrap_or(code);
+    let either = |code, said| if code == Feature::Any { said } else { code };
+    Some(TargetId { sramecc: either(code.sramecc, said.sramecc), xnack: either(code.xnack, said.xnack), ..code })
 }
 
 /// Whether `--entry` names it, by number, id or target id.
