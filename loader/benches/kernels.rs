@@ -85,6 +85,25 @@ impl Bench<'_> {
     }
 }
 
+impl Bench<'_> {
+    /// Prints the wall time of a dispatch and its wait.
+    fn latency(&mut self, group: u32, values: &[Value]) {
+        let shape = Shape::of_items([group, 1, 1], [group, 1, 1]).unwrap();
+        let mut times: Vec<Duration> = (0..1000)
+            .map(|_| {
+                let start = std::time::Instant::now();
+                self.setup.launch_shaped(&self.image, "empty", shape, values, 0).unwrap();
+                start.elapsed()
+            })
+            .collect();
+        times.sort();
+        println!(
+            "| empty kernel: dispatch and wait, wall time of 1000 | {} | least {:?} | median {:?} | | | |",
+            self.target, times[0], times[500]
+        );
+    }
+}
+
 fn words(count: u32) -> Vec<u32> {
     (0..count).map(|i| i.wrapping_mul(2_654_435_761)).collect()
 }
@@ -218,6 +237,7 @@ fn main() {
         let values = [o.clone(), value(turns), value(part)];
         bench.run(&format!("the same, {part} lanes"), "ten_partial", lanes32, lanes32, &values, None);
         bench.run("empty kernel, one wave", "empty", lanes32, lanes32, &[o.clone()], None);
+        bench.latency(lanes32, &[o.clone()]);
         bench.run("empty kernel, 16384 waves", "empty", 256, 16384 * lanes32, &[o.clone()], None);
         let n = 1 << 16;
         bench.run(
