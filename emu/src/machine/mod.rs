@@ -163,12 +163,9 @@ pub mod cpu {
     pub const CLOCK_MHZ: u32 = 4950;
 }
 
-/// Frequency of the GPUs' constant clock, which dispatch timestamps and GET_CLOCK_COUNTERS count in.
-pub const GPU_CLOCK_HZ: u64 = 100_000_000;
-
-/// The GPUs' constant clock.
+/// The GPUs' constant clock, of 100 MHz: dispatch timestamps, GET_CLOCK_COUNTERS and `s_memrealtime` count in it.
 pub fn gpu_clock() -> u64 {
-    nanoseconds(libc::CLOCK_MONOTONIC_RAW) / (1_000_000_000 / GPU_CLOCK_HZ)
+    crate::cu::wave::Wave::realtime()
 }
 
 /// A clock of the host in nanoseconds.
