@@ -109,17 +109,10 @@ pub fn unorm(value: f32) -> u32 {
     to_i32((clamped * 65535.0).round_ties_even()) as u32
 }
 
-/// To an unsigned byte, to nearest even, saturating.
+/// To an unsigned byte towards zero, saturating.
 #[inline(always)]
 fn to_u8(value: f32) -> u32 {
-    let rounded = value.round_ties_even();
-    if rounded >= 255.0 {
-        255
-    } else if rounded > 0.0 {
-        to_i32(rounded) as u32
-    } else {
-        0
-    }
+    to_i32(value).clamp(0, 255) as u32
 }
 
 /// Puts a byte into one of the four places of a word.
@@ -196,6 +189,7 @@ pub mod int {
             halves(a.clamp(-0x8000, 0x7fff) as u32, b.clamp(-0x8000, 0x7fff) as u32)
         }
         CvtPkU8F32 = v_cvt_pk_u8_f32 [_cx](a: f32, b: u32, c: u32) -> u32 { insert_byte(c, to_u8(a), b) }
+        CvtPkaccumU8F32 = v_cvt_pkaccum_u8_f32 [_cx](a: f32, b: u32, old: u32) -> u32 { insert_byte(old, to_u8(a), b) }
         CvtI32I16 = v_cvt_i32_i16 [_cx](a: i16) -> i32 { a as i32 }
         CvtU32U16 = v_cvt_u32_u16 [_cx](a: u16) -> u32 { a as u32 }
         SatPkU8I16 = v_sat_pk_u8_i16 [_cx](a: u32) -> u16 { (saturate_u8(a) | saturate_u8(a >> 16) << 8) as u16 }

@@ -2,7 +2,7 @@
 
 use super::define::{float_ops, lane, ops, sources};
 use super::f16::F16;
-use super::lane::PF16;
+use super::lane::{P16, PBf16, PF16};
 use super::nan::{Float, NanSource, first_nan};
 use super::op::{Cx, Op, mode};
 use super::packed::{NEG, NEG_HI, OP_SEL, OP_SEL_HI, bit, choose};
@@ -21,6 +21,20 @@ fn products<const BITS: u32>(a: u32, b: u32, a_signed: bool, b_signed: bool) -> 
         sum = sum.wrapping_add(part(a, index, a_signed).wrapping_mul(part(b, index, b_signed)));
     }
     sum
+}
+
+/// The halves of a source as `op_sel` and `op_sel_hi` put them; integers have no signs to flip.
+#[inline(always)]
+fn pair(cx: Cx, pair: P16, index: u32) -> u32 {
+    let half = |field| pair.0 >> (16 * bit(cx.imm, field, index)) & 0xffff;
+    half(OP_SEL) | half(OP_SEL_HI) << 16
+}
+
+/// The f32 addend of a dot product: absolute value (`neg_hi`) and negation.
+#[inline(always)]
+pub fn addend(cx: Cx, c: f32) -> f32 {
+    let keep = !(bit(cx.imm, NEG_HI, 2) << 31);
+    f32::from_bits(c.to_bits() & keep ^ bit(cx.imm, NEG, 2) << 31)
 }
 
 /// To 32 bits, saturating.
@@ -46,17 +60,17 @@ pub mod int {
     use super::*;
 
     ops! {
-        Dot2I32I16 = v_dot2_i32_i16 v_dot2c_i32_i16 [_cx](a: u32, b: u32, c: u32) -> u32 {
-            (c as i32 as i64).wrapping_add(products::<16>(a, b, true, true)) as u32
+        Dot2I32I16 = v_dot2_i32_i16 v_dot2c_i32_i16 [cx](a: P16, b: P16, c: u32) -> u32 {
+            (c as i32 as i64).wrapping_add(products::<16>(pair(cx, a, 0), pair(cx, b, 1), true, true)) as u32
         } .clamp::<Dot2ClampI32I16>()
-        Dot2ClampI32I16 = [_cx](a: u32, b: u32, c: u32) -> u32 {
-            saturate_i32((c as i32 as i64).wrapping_add(products::<16>(a, b, true, true)))
+        Dot2ClampI32I16 = [cx](a: P16, b: P16, c: u32) -> u32 {
+            saturate_i32((c as i32 as i64).wrapping_add(products::<16>(pair(cx, a, 0), pair(cx, b, 1), true, true)))
         }
-        Dot2U32U16 = v_dot2_u32_u16 [_cx](a: u32, b: u32, c: u32) -> u32 {
-            (c as i64).wrapping_add(products::<16>(a, b, false, false)) as u32
+        Dot2U32U16 = v_dot2_u32_u16 [cx](a: P16, b: P16, c: u32) -> u32 {
+            (c as i64).wrapping_add(products::<16>(pair(cx, a, 0), pair(cx, b, 1), false, false)) as u32
         } .clamp::<Dot2ClampU32U16>()
-        Dot2ClampU32U16 = [_cx](a: u32, b: u32, c: u32) -> u32 {
-            saturate_u32((c as i64).wrapping_add(products::<16>(a, b, false, false)))
+        Dot2ClampU32U16 = [cx](a: P16, b: P16, c: u32) -> u32 {
+            saturate_u32((c as i64).wrapping_add(products::<16>(pair(cx, a, 0), pair(cx, b, 1), false, false)))
         }
         Dot4I32I8 = v_dot4_i32_i8 v_dot4c_i32_i8 [_cx](a: u32, b: u32, c: u32) -> u32 {
             (c as i32 as i64).wrapping_add(products::<8>(a, b, true, true)) as u32
@@ -117,8 +131,8 @@ fn halves(cx: Cx, a: PF16, b: PF16) -> ([F16; 2], [F16; 2]) {
 
 /// Half `high` of a pair of bf16, as f32.
 #[inline(always)]
-fn brain(cx: Cx, pair: u32, index: u32, high: u32) -> f32 {
-    f32::from_bits((choose(cx.imm, pair, index, high) as u32) << 16)
+fn brain(cx: Cx, pair: PBf16, index: u32, high: u32) -> f32 {
+    f32::from_bits((choose(cx.imm, pair.0, index, high) as u32) << 16)
 }
 
 /// The first NaN of five values, or the default one.
@@ -220,10 +234,10 @@ pub mod half {
         Dot2F32F16 = v_dot2_f32_f16 v_dot2c_f32_f16 v_dot2acc_f32_f16 v_dual_dot2acc_f32_f16
             [cx](a: PF16, b: PF16, c: f32) -> f32 {
             let (a, b) = halves(cx, a, b);
-            dot2(a.map(F16::to_f64), b.map(F16::to_f64), c as f64) as f32
+            dot2(a.map(F16::to_f64), b.map(F16::to_f64), addend(cx, c) as f64) as f32
         } => nan {
             let (a, b) = halves(cx, a, b);
-            nan5(a, b, c)
+            nan5(a, b, addend(cx, c))
         }
         Dot2F16F16 = v_dot2_f16_f16 [cx](a: PF16, b: PF16, c: F16) -> F16 {
             let (a, b) = halves(cx, a, b);
@@ -242,17 +256,17 @@ pub mod brain {
 
     /// The halves of both sources.
     #[inline(always)]
-    fn brains(cx: Cx, a: u32, b: u32) -> ([f32; 2], [f32; 2]) {
+    fn brains(cx: Cx, a: PBf16, b: PBf16) -> ([f32; 2], [f32; 2]) {
         ([brain(cx, a, 0, 0), brain(cx, a, 0, 1)], [brain(cx, b, 1, 0), brain(cx, b, 1, 1)])
     }
 
     float_ops! {
-        Dot2F32Bf16 = v_dot2_f32_bf16 v_dual_dot2acc_f32_bf16 [cx](a: u32, b: u32, c: f32) -> f32 {
+        Dot2F32Bf16 = v_dot2_f32_bf16 v_dual_dot2acc_f32_bf16 [cx](a: PBf16, b: PBf16, c: f32) -> f32 {
             let (a, b) = brains(cx, a, b);
-            dot2(a.map(f64::from), b.map(f64::from), c as f64) as f32
+            dot2(a.map(f64::from), b.map(f64::from), addend(cx, c) as f64) as f32
         } => nan {
             let (a, b) = brains(cx, a, b);
-            nan5(a, b, c)
+            nan5(a, b, addend(cx, c))
         }
     }
 
@@ -261,7 +275,7 @@ pub mod brain {
         use super::*;
 
         ops! {
-            Dot2Bf16Bf16 = v_dot2_bf16_bf16 [cx](a: u32, b: u32, c: u16) -> u16 {
+            Dot2Bf16Bf16 = v_dot2_bf16_bf16 [cx](a: PBf16, b: PBf16, c: u16) -> u16 {
                 let (a, b) = brains(cx, a, b);
                 let c = f32::from_bits((c as u32) << 16);
                 let sum = super::super::super::f16::to_odd(dot2(a.map(f64::from), b.map(f64::from), c as f64));

@@ -260,6 +260,10 @@ float_ops! {
     LdexpF32 = v_ldexp_f32 [_cx](a: f32, b: i32) -> f32 { ldexp(a, b) } .soft(soft::ldexp32)
     FrexpMantF32 = v_frexp_mant_f32 [_cx](a: f32) -> f32 { if a.is_finite() { frexp(a).0 } else { a } }
 
+    MullitF32 = v_mullit_f32 [_cx](a: f32, b: f32, c: f32) -> f32 {
+        // The lowest number where the light does not reach; NaNs of the product are quieted as always.
+        if !(b > f32::MIN) || !(c > 0.0) { f32::MIN } else { a * b }
+    }
     CubeidF32 = v_cubeid_f32 [_cx](a: f32, b: f32, c: f32) -> f32 { cube_id(a, b, c) }
     CubescF32 = v_cubesc_f32 [_cx](a: f32, b: f32, c: f32) -> f32 { cube_s(a, b, c) }
     CubetcF32 = v_cubetc_f32 [_cx](a: f32, b: f32, c: f32) -> f32 { cube_t(a, b, c) }

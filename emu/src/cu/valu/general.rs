@@ -59,7 +59,7 @@ const DEFAULT: u32 = 0xf0;
 fn sign_bit(kind: Kind) -> u32 {
     match kind {
         Kind::B16 | Kind::F16 => 0x8000,
-        Kind::P16 | Kind::PF16 => 0x8000_8000,
+        Kind::P16 | Kind::PF16 | Kind::PBf16 => 0x8000_8000,
         _ => 0x8000_0000,
     }
 }
@@ -377,7 +377,7 @@ unsafe fn run_apart<V: Level, const L: usize>(
     // SAFETY: lowering checked the destination's rows.
     unsafe {
         let dst = wave.rows.byte_add(inst.dst as usize);
-        if let Some(sdwa) = general.sdwa {
+        if let Some(sdwa) = general.sdwa.filter(|_| general.dst.dwords() == 1) {
             for (lane, word) in low.iter_mut().enumerate() {
                 *word = place(sdwa, *word, *dst.add(lane));
             }

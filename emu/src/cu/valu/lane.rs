@@ -57,17 +57,17 @@ pub enum Kind {
     P16,
     /// Two f16.
     PF16,
+    /// Two bf16.
+    PBf16,
     /// One bit a lane in scalar registers.
     Mask,
-    /// Four registers.
-    B128,
 }
 
 impl Kind {
     /// How a constant becomes bits.
     pub fn width(self) -> Width {
         match self {
-            Kind::None | Kind::B32 | Kind::F32 | Kind::P16 | Kind::B128 => Width::B32,
+            Kind::None | Kind::B32 | Kind::F32 | Kind::P16 | Kind::PBf16 => Width::B32,
             Kind::B64 | Kind::Mask => Width::B64,
             Kind::I64 => Width::I64,
             Kind::F64 => Width::F64,
@@ -81,7 +81,6 @@ impl Kind {
         match self {
             Kind::None | Kind::Mask => 0,
             Kind::B64 | Kind::I64 | Kind::F64 => 2,
-            Kind::B128 => 4,
             _ => 1,
         }
     }
@@ -222,7 +221,12 @@ source32! {
     f32, F32, f32::from_bits;
     P16, P16, P16;
     PF16, PF16, PF16;
+    PBf16, PBf16, PBf16;
 }
+
+/// Two bf16.
+#[derive(Clone, Copy)]
+pub struct PBf16(pub u32);
 
 /// Two 16-bit integers.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@ use super::dpp::Lanes;
 use super::general::{self, General};
 use super::lane::{AUX_HIGH, AUX_KEEP, FLAG_EXEC, Kind};
 use super::table::{self, Entry};
-use super::{cross, packed, pair};
+use super::{cross, fp8, matrix, packed, pair};
 use crate::cu::inst::Inst;
 use crate::cu::lower::{Lowering, Unsupported, Width};
 use crate::cu::wave::scalar;
@@ -15,7 +15,10 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
     if decoded.format == Format::Vopd {
         return pair::lower_dual(decoded, lowering);
     }
-    if let Some(result) = cross::lower(decoded, lowering).or_else(|| pair::lower_packed(decoded, lowering)) {
+    let special = cross::lower(decoded, lowering)
+        .or_else(|| pair::lower_packed(decoded, lowering))
+        .or_else(|| matrix::lower(decoded, lowering));
+    if let Some(result) = special {
         return result;
     }
     let entry = table::find(decoded.mnemonic).ok_or(Unsupported::Operation)?;
@@ -62,6 +65,13 @@ pub fn regular(entry: &Entry, decoded: &Decoded, lowering: &mut Lowering) -> Res
     let (abs, neg) = if packed { (0, 0) } else { (mods.abs, mods.neg) };
     inst.imm = match decoded.format {
         Format::Vop3p => packed::immediate(mods, mods.op_sel_hi),
+        _ if decoded.mnemonic.ends_with("fp8") || decoded.mnemonic.ends_with("bf8") => {
+            fp8_immediate(decoded, family, 0)
+        }
+        _ if decoded.mnemonic.starts_with("v_cvt_pk_fp8") || decoded.mnemonic.starts_with("v_cvt_pk_bf8") => {
+            fp8_immediate(decoded, family, 0)
+        }
+        _ if decoded.mnemonic.starts_with("v_cvt_sr_") => fp8_immediate(decoded, family, mods.op_sel >> 2),
         // v_pk_fmac_f16 and dot products of other formats have no selectors.
         _ => packed::immediate(&Mods::default(), 7),
     };
@@ -69,11 +79,20 @@ pub fn regular(entry: &Entry, decoded: &Decoded, lowering: &mut Lowering) -> Res
         if entry.src[index] == Kind::None {
             continue;
         }
-        let operand = decoded.src[index];
+        let operand = match decoded.src[index] {
+            // The old destination, where a part of it stays.
+            Operand::None if index == 2 => decoded.dst,
+            operand => operand,
+        };
         let width = match (kinds[index], operand) {
             // An integer constant fills both halves.
             (Kind::PF16, Operand::Int(_)) => Width::B32,
             (kind, _) => kind.width(),
+        };
+        let operand = match (kinds[index], Lowering::constant(operand, width)) {
+            // A bf16 is the upper half of the f32.
+            (Kind::PBf16, Some(bits)) if matches!(operand, Operand::Float(_)) => Operand::Literal(bits as u32 >> 16),
+            _ => operand,
         };
         inst.src[index] = lowering.src(operand, width)?;
         if entry.src[index].is_16() {
@@ -137,4 +156,17 @@ pub fn regular(entry: &Entry, decoded: &Decoded, lowering: &mut Lowering) -> Res
         }));
     }
     Ok(inst)
+}
+
+/// The immediate of conversions to and from 8-bit floats: formats, and which byte or half. GFX12 names the byte of an
+/// unpacked source in `op_sel` with its bits reversed, and the half in the lower of them.
+fn fp8_immediate(decoded: &Decoded, family: Family, byte: u8) -> i32 {
+    let op_sel = decoded.mods.op_sel;
+    let byte = match decoded.mnemonic {
+        "v_cvt_f32_fp8" | "v_cvt_f32_bf8" => (op_sel & 1) << 1 | op_sel >> 1 & 1,
+        "v_cvt_pk_f32_fp8" | "v_cvt_pk_f32_bf8" => op_sel & 1,
+        _ => byte,
+    };
+    let formats = if family == Family::Gfx9 { fp8::FNUZ } else { 0 };
+    formats | (byte as i32 & 3) << fp8::BYTE
 }

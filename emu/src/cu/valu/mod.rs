@@ -2,7 +2,7 @@
 //!
 //! An operation is one line in a table: its names, the types of its operands and what one lane does ([`op`], `int32`,
 //! `float32` and so on). [`general`] gives every operation every modifier and every state of MODE; [`cross`] has what
-//! moves across lanes, [`pair`] what is two operations in one.
+//! moves across lanes, [`pair`] what is two operations in one, [`matrix`] the matrix instructions.
 
 pub mod compare;
 pub mod convert;
@@ -14,6 +14,7 @@ pub mod f16;
 pub mod float16;
 pub mod float32;
 pub mod float64;
+pub mod fp8;
 pub mod general;
 pub mod int16;
 pub mod int32;
@@ -21,6 +22,7 @@ pub mod int64;
 pub mod lane;
 mod lower;
 pub mod math;
+pub mod matrix;
 pub mod nan;
 pub mod op;
 pub mod packed;
@@ -32,4 +34,4 @@ pub mod table;
 pub use lower::lower;
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

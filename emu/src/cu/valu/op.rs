@@ -20,6 +20,8 @@ pub struct Cx {
     pub vcc: u64,
     /// MODE.IEEE.
     pub ieee: bool,
+    /// MODE.FP16_OVFL.
+    pub overflow: bool,
     /// Immediate of the instruction.
     pub imm: i32,
 }
@@ -111,7 +113,13 @@ unsafe fn body<O: Op, V: Level>(wave: &mut Wave, inst: &Inst) {
         let a = O::A::row::<V>(wave, inst, 0);
         let b = O::B::row::<V>(wave, inst, 1);
         let c = O::C::row::<V>(wave, inst, 2);
-        let mut cx = Cx { lane: 0, vcc: wave.scalar64(scalar::VCC), ieee: wave.mode & 0x200 != 0, imm: inst.imm };
+        let mut cx = Cx {
+            lane: 0,
+            vcc: wave.scalar64(scalar::VCC),
+            ieee: wave.mode & 0x200 != 0,
+            overflow: wave.mode & 0x80_0000 != 0,
+            imm: inst.imm,
+        };
         let full = wave.exec == wave.full_mask();
         let mut mask = 0;
         for start in (0..wave.lanes as usize).step_by(CHUNK) {

@@ -2,7 +2,7 @@
 
 use super::lane::{Dest, Kind, Source};
 use super::op::{Op, pick};
-use super::{compare, convert, dot, float16, float32, float64, int16, int32, int64, math, packed};
+use super::{compare, convert, dot, float16, float32, float64, fp8, int16, int32, int64, math, packed};
 use crate::cu::inst::Handler;
 use crate::cu::level::HostLevel;
 use std::collections::HashMap;
@@ -94,6 +94,7 @@ const TABLES: &[&[Entry]] = &[
     convert::float::TABLE,
     compare::TABLE,
     packed::TABLE,
+    fp8::TABLE,
     dot::int::TABLE,
     dot::mixed::TABLE,
     dot::half::TABLE,

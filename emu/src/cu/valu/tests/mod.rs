@@ -14,27 +14,27 @@ use crate::memory::AddressSpace;
 use std::sync::Arc;
 
 /// VGPRs of a test wave.
-const ROWS: u32 = 64;
+const ROWS: u32 = 128;
 
 /// MODE as clang sets it: nearest even, denormals kept, DX10_CLAMP and IEEE on.
 const MODE: u32 = 0x3f0;
 
 /// The vector widths this host has.
-fn levels() -> Vec<HostLevel> {
+pub fn levels() -> Vec<HostLevel> {
     let all = [HostLevel::Base, HostLevel::Avx2, HostLevel::Avx512];
     all.into_iter().filter(|level| *level <= HostLevel::detect()).collect()
 }
 
 /// A wave and the means to run one instruction at a time.
-struct Rig {
+pub struct Rig {
     target: Target,
     level: HostLevel,
-    wave: Box<Wave>,
+    pub wave: Box<Wave>,
     constants: ConstantPool,
 }
 
 impl Rig {
-    fn new(target: Target, lanes: u32, level: HostLevel) -> Rig {
+    pub fn new(target: Target, lanes: u32, level: HostLevel) -> Rig {
         let port = MemoryPort::new(Arc::new(AddressSpace::default()), std::ptr::null_mut(), 0, 0, 0, 0, 0);
         let mut wave = Wave::new(lanes, ROWS, port);
         wave.mode = MODE;
@@ -42,7 +42,7 @@ impl Rig {
     }
 
     /// Both wave sizes on every width.
-    fn all() -> Vec<Rig> {
+    pub fn all() -> Vec<Rig> {
         let sizes = [(Target::Gfx1100, 32), (Target::Gfx90a, 64)];
         sizes
             .into_iter()
@@ -50,39 +50,39 @@ impl Rig {
             .collect()
     }
 
-    fn lanes(&self) -> u32 {
+    pub fn lanes(&self) -> u32 {
         self.wave.lanes
     }
 
-    fn get(&self, register: u32, lane: u32) -> u32 {
+    pub fn get(&self, register: u32, lane: u32) -> u32 {
         self.wave.read_vgpr(register, lane)
     }
 
-    fn set(&mut self, register: u32, lane: u32, value: u32) {
+    pub fn set(&mut self, register: u32, lane: u32, value: u32) {
         self.wave.write_vgpr(register, lane, value);
     }
 
-    fn get64(&self, register: u32, lane: u32) -> u64 {
+    pub fn get64(&self, register: u32, lane: u32) -> u64 {
         self.get(register, lane) as u64 | (self.get(register + 1, lane) as u64) << 32
     }
 
-    fn set64(&mut self, register: u32, lane: u32, value: u64) {
+    pub fn set64(&mut self, register: u32, lane: u32, value: u64) {
         self.set(register, lane, value as u32);
         self.set(register + 1, lane, (value >> 32) as u32);
     }
 
     /// Every lane of a register the same.
-    fn fill(&mut self, register: u32, value: u32) {
+    pub fn fill(&mut self, register: u32, value: u32) {
         for lane in 0..self.lanes() {
             self.set(register, lane, value);
         }
     }
 
-    fn row(&self, register: u32) -> Vec<u32> {
+    pub fn row(&self, register: u32) -> Vec<u32> {
         (0..self.lanes()).map(|lane| self.get(register, lane)).collect()
     }
 
-    fn lower(&mut self, decoded: &Decoded) -> Result<crate::cu::inst::Inst, Unsupported> {
+    pub fn lower(&mut self, decoded: &Decoded) -> Result<crate::cu::inst::Inst, Unsupported> {
         let mut lowering = Lowering {
             target: self.target,
             lanes: self.wave.lanes,
@@ -97,19 +97,19 @@ impl Rig {
         inst
     }
 
-    fn run(&mut self, decoded: &Decoded) {
+    pub fn run(&mut self, decoded: &Decoded) {
         let inst = self.lower(decoded).unwrap_or_else(|error| panic!("{}: {error}", decoded.mnemonic));
         let run = inst.run.unwrap();
         // SAFETY: lowered for this wave just now.
         unsafe { run(&mut self.wave, &inst) };
     }
 
-    fn vcc(&self) -> u64 {
+    pub fn vcc(&self) -> u64 {
         let mask = self.wave.scalar64(scalar::VCC);
         if self.lanes() == 64 { mask } else { mask as u32 as u64 }
     }
 
-    fn set_vcc(&mut self, mask: u64) {
+    pub fn set_vcc(&mut self, mask: u64) {
         self.wave.set_scalar64(scalar::VCC, mask);
     }
 }
@@ -137,7 +137,7 @@ fn s2(reg: u8) -> Operand {
 }
 
 /// An instruction in the VOP3 encoding.
-fn op(mnemonic: &'static str, dst: Operand, sources: &[Operand]) -> Decoded {
+pub fn op(mnemonic: &'static str, dst: Operand, sources: &[Operand]) -> Decoded {
     let mut src = [Operand::None; 4];
     src[..sources.len()].copy_from_slice(sources);
     Decoded {
@@ -155,10 +155,10 @@ fn op(mnemonic: &'static str, dst: Operand, sources: &[Operand]) -> Decoded {
 }
 
 /// A 64-bit number generator with a fixed start (splitmix64).
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
