@@ -245,7 +245,7 @@ impl Gpu {
             return fail("the work-group", format!("{:?}", shape.group), format!("it was compiled for {required:?}"));
         }
         if kernel.metadata.uniform_work_group_size == Some(true)
-            && let Some(axis) = (0..3).find(|axis| shape.grid[*axis] % shape.group[*axis] != 0)
+            && let Some(axis) = (0..3).find(|axis| !shape.grid[*axis].is_multiple_of(shape.group[*axis]))
         {
             let value = format!("{} in dimension {axis}", shape.grid[axis]);
             return fail("the grid", value, format!("it must be a multiple of the work-group's {}", shape.group[axis]));
@@ -325,7 +325,6 @@ impl Gpu {
             kernel_object: image.va(kernel.descriptor_vaddr).0,
             kernarg_address: self.control.va().0 + KERNARG,
             completion_signal: self.signal_va().0,
-            ..KernelDispatch::default()
         };
         let last = self.queue.publish(&[packet.to_bytes()], kernel.name(), |_| {
             std::thread::yield_now();
@@ -425,7 +424,7 @@ impl Gpu {
                 }
                 Fired::HwException(exception) if exception.gpu == ours => {
                     let kernel = kernel.name().to_owned();
-                    return Err(Stop::HwException { kernel, exception: exception.clone() }.into());
+                    return Err(Stop::HwException { kernel, exception: *exception }.into());
                 }
                 _ => {}
             }

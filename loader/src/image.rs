@@ -165,9 +165,9 @@ impl<'a> Image<'a> {
     /// The function that holds a device address, with the distance from its start: `name+0x10`.
     pub fn describe(&self, va: u64) -> Option<String> {
         let vaddr = self.vaddr(va)?;
-        let symbols = self.code.symbols().iter().filter_map(|symbol| Some((symbol, symbol.vaddr()?)));
+        let mut symbols = self.code.symbols().iter().filter_map(|symbol| Some((symbol, symbol.vaddr()?)));
         let holds = |start: u64, size: u64| start <= vaddr && vaddr - start < size.max(1);
-        let (symbol, start) = symbols.filter(|(symbol, start)| holds(*start, symbol.size)).next_back()?;
+        let (symbol, start) = symbols.rfind(|(symbol, start)| holds(*start, symbol.size))?;
         Some(format!("{}+{:#x}", symbol.name, vaddr - start))
     }
 }

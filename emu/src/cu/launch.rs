@@ -244,7 +244,7 @@ impl Launch {
         if kernel_object == 0 {
             return refuse(refusal::CODE, "kernel_object is null".into());
         }
-        if kernel_object % 64 != 0 {
+        if !kernel_object.is_multiple_of(64) {
             return refuse(refusal::CODE, format!("kernel_object {kernel_object:#x} is not aligned to 64 bytes"));
         }
         let mut words = [0u32; 16];
@@ -257,7 +257,7 @@ impl Launch {
         let Descriptor { rsrc1, rsrc2, rsrc3, properties, .. } = descriptor;
 
         let mut entry = kernel_object.wrapping_add_signed(descriptor.entry_offset);
-        if descriptor.entry_offset == 0 || entry % 256 != 0 {
+        if descriptor.entry_offset == 0 || !entry.is_multiple_of(256) {
             let text = format!(
                 "entry {entry:#x} (descriptor {kernel_object:#x} + {:#x}) is not aligned to 256 bytes, \
                 or is the descriptor",

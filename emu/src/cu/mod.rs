@@ -17,5 +17,19 @@ pub mod salu;
 mod schedule;
 #[cfg(test)]
 mod tests;
+// Comparisons are spelled out as the hardware does them with NaNs, constants as the manuals print them, and lanes are indexed.
+#[allow(
+    clippy::approx_constant,
+    clippy::collapsible_if,
+    clippy::double_comparisons,
+    clippy::eq_op,
+    clippy::if_same_then_else,
+    clippy::manual_clamp,
+    clippy::manual_range_contains,
+    clippy::needless_lifetimes,
+    clippy::needless_range_loop,
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::new_without_default
+)]
 pub mod valu;
 pub mod wave;

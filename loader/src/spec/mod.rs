@@ -131,7 +131,7 @@ pub fn hex(text: &str) -> Result<Vec<u8>, String> {
         .filter(|c| *c != '_')
         .map(|c| c.to_digit(16).ok_or_else(|| format!("'{c}' is not a hexadecimal digit")))
         .collect::<Result<_, _>>()?;
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return Err(format!("{} hexadecimal digits are not whole bytes", digits.len()));
     }
     Ok(digits.chunks_exact(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect())

@@ -49,7 +49,7 @@ pub fn write(element: Element, bytes: &[u8]) -> Vec<u8> {
     let descr = element.npy().unwrap_or("<u2");
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({count},), }}");
     // The data start at a multiple of 64.
-    while (MAGIC.len() + 4 + header.len() + 1) % 64 != 0 {
+    while !(MAGIC.len() + 4 + header.len() + 1).is_multiple_of(64) {
         header.push(' ');
     }
     header.push('\n');

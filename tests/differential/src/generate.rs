@@ -49,8 +49,7 @@ enum Type {
     F64,
 }
 
-const INTEGERS: [Type; 8] =
-    [Type::U32, Type::I32, Type::U64, Type::I64, Type::U8, Type::I8, Type::U16, Type::I16];
+const INTEGERS: [Type; 8] = [Type::U32, Type::I32, Type::U64, Type::I64, Type::U8, Type::I8, Type::U16, Type::I16];
 
 impl Type {
     fn name(self) -> &'static str {
@@ -109,8 +108,16 @@ struct S { u32 a; i16 b; u64 c; f32 d; u8 e[4]; };
 
 /// Generates one function `name(in, lane)` and the helpers it calls, appended to `out`.
 pub fn function(random: &mut Random, name: &str, floats: bool, out: &mut String) {
-    let mut generator =
-        Generator { random, out: String::new(), locals: Vec::new(), helpers: Vec::new(), indent: 1, next: 0, floats, budget: 30 };
+    let mut generator = Generator {
+        random,
+        out: String::new(),
+        locals: Vec::new(),
+        helpers: Vec::new(),
+        indent: 1,
+        next: 0,
+        floats,
+        budget: 30,
+    };
     generator.body(name);
     for helper in &generator.helpers {
         out.push_str(helper);
@@ -199,7 +206,8 @@ impl Generator<'_> {
                 self.line(&format!("array[({index}) & 15] {operator} {value};"));
             }
             4 => {
-                let (field, ty) = self.random.pick(&[("s.a", Type::U32), ("s.b", Type::I16), ("s.c", Type::U64), ("s.d", Type::F32)]);
+                let (field, ty) =
+                    self.random.pick(&[("s.a", Type::U32), ("s.b", Type::I16), ("s.c", Type::U64), ("s.d", Type::F32)]);
                 let value = if ty == Type::F32 && !self.floats { "1.0f".into() } else { self.expression(ty, 2) };
                 self.line(&format!("{field} = {value};"));
             }
@@ -221,7 +229,9 @@ impl Generator<'_> {
                 } else {
                     format!("(({}) & 7)", self.expression(Type::U32, 1))
                 };
-                self.line(&format!("for (u32 {variable} = 0, n_{variable} = {bound}; {variable} < n_{variable}; {variable}++) {{"));
+                self.line(&format!(
+                    "for (u32 {variable} = 0, n_{variable} = {bound}; {variable} < n_{variable}; {variable}++) {{"
+                ));
                 self.locals.push((variable, Type::U32));
                 let at = self.locals.len() - 1;
                 // The loop variable may be read, never written: keep it out of assignments by a copy.
@@ -354,8 +364,12 @@ impl Generator<'_> {
                 self.convert(&format!("array[({index} + {}) & 15]", self.random.clone().below(16)), Type::U32, ty)
             }
             7 => {
-                let (field, from) =
-                    self.random.pick(&[("s.a", Type::U32), ("s.b", Type::I16), ("s.c", Type::U64), ("s.e[lane & 3]", Type::U8)]);
+                let (field, from) = self.random.pick(&[
+                    ("s.a", Type::U32),
+                    ("s.b", Type::I16),
+                    ("s.c", Type::U64),
+                    ("s.e[lane & 3]", Type::U8),
+                ]);
                 self.convert(field, from, ty)
             }
             _ => self.constant(ty),
@@ -364,9 +378,18 @@ impl Generator<'_> {
 
     fn constant(&mut self, ty: Type) -> String {
         match ty {
-            Type::F16 => format!("(f16){}", self.random.pick(&["0.0f", "1.0f", "-0.5f", "3.14f", "65504.0f", "6e-8f", "-0.0f", "1e-3f"])),
-            Type::F32 => self.random.pick(&["0.0f", "1.0f", "-2.5f", "0.1f", "3e38f", "1e-42f", "-0.0f", "16777217.0f", "1e-30f"]).to_owned(),
-            Type::F64 => self.random.pick(&["0.0", "1.0", "-2.5", "0.1", "1e308", "4e-320", "-0.0", "9007199254740993.0"]).to_owned(),
+            Type::F16 => format!(
+                "(f16){}",
+                self.random.pick(&["0.0f", "1.0f", "-0.5f", "3.14f", "65504.0f", "6e-8f", "-0.0f", "1e-3f"])
+            ),
+            Type::F32 => self
+                .random
+                .pick(&["0.0f", "1.0f", "-2.5f", "0.1f", "3e38f", "1e-42f", "-0.0f", "16777217.0f", "1e-30f"])
+                .to_owned(),
+            Type::F64 => self
+                .random
+                .pick(&["0.0", "1.0", "-2.5", "0.1", "1e308", "4e-320", "-0.0", "9007199254740993.0"])
+                .to_owned(),
             _ => {
                 let value = match self.random.below(5) {
                     0 => self.random.pick(&[0, 1, u64::MAX, 1 << 31, 1 << 63, 0x7fff_ffff, 0xffff_ffff, 0x8000]),
@@ -448,7 +471,10 @@ impl Generator<'_> {
             11 if bits >= 32 => {
                 let left = format!("({left}) ^ ({name})unknown");
                 let right = self.expression(ty, depth);
-                format!("({name})(({left}) {} (({right}) == 0 || ({right}) == ({name})-1 ? ({name})3 : ({right})))", self.random.pick(&["/", "%"]))
+                format!(
+                    "({name})(({left}) {} (({right}) == 0 || ({right}) == ({name})-1 ? ({name})3 : ({right})))",
+                    self.random.pick(&["/", "%"])
+                )
             }
             12 => {
                 let wide = self.convert(&left, ty, Type::U32);
@@ -457,7 +483,8 @@ impl Generator<'_> {
             }
             13 => {
                 let wide = self.convert(&left, ty, Type::U64);
-                let function = self.random.pick(&["__builtin_clzl(1 | ", "__builtin_ctzl(1ul << 63 | ", "__builtin_popcountl("]);
+                let function =
+                    self.random.pick(&["__builtin_clzl(1 | ", "__builtin_ctzl(1ul << 63 | ", "__builtin_popcountl("]);
                 format!("({name}){function}{wide})")
             }
             14 => {

@@ -56,7 +56,12 @@ fn main() -> ExitCode {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_secs());
     let seed = args.seed.unwrap_or(clock);
     let batches = if args.file.is_some() { 1 } else { args.programs.div_ceil(args.batch) };
-    println!("{} functions from seed {seed}, targets {}, levels {}", batches * args.batch, args.targets.join(" "), args.levels.join(" "));
+    println!(
+        "{} functions from seed {seed}, targets {}, levels {}",
+        batches * args.batch,
+        args.targets.join(" "),
+        args.levels.join(" ")
+    );
     let next = AtomicU64::new(0);
     let failures = Mutex::new(Vec::new());
     let runs = AtomicU64::new(0);
@@ -160,7 +165,15 @@ fn run_batch(args: &Args, seed: u64) -> Result<u64, Vec<String>> {
             let image = folder.join(format!("{target}.{level}"));
             let cpu = format!("-mcpu={target}");
             let level_flag = format!("-{level}");
-            let device = ["--target=amdgcn-amd-amdhsa", &cpu, "-nogpulib", "-nostdlib", "-ffreestanding", &level_flag, "-fuse-ld=lld-22"];
+            let device = [
+                "--target=amdgcn-amd-amdhsa",
+                &cpu,
+                "-nogpulib",
+                "-nostdlib",
+                "-ffreestanding",
+                &level_flag,
+                "-fuse-ld=lld-22",
+            ];
             let extra: Vec<&str> = args.device_flags.iter().map(String::as_str).collect();
             compile(&[&common[..], &device, &extra, &["-o"]].concat(), &image, &file, &[]).map_err(&fail)?;
             match device::run(&image, target, args.batch, &inputs(seed), LANES) {
