@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -70,6 +71,10 @@ pub struct Args {
 pub enum Command {
     /// Say what a number, a name or some bytes mean: errors, requests, flags, packets, targets
     Explain(ExplainArgs),
+    /// List the GPUs: rocminfo's labels, a tree, names only, or JSON
+    Devices(DevicesArgs),
+    /// Check whether this machine and this process can use a GPU, and say what to do where not
+    Doctor(DoctorArgs),
     /// A program image, and its arguments: what follows the image belongs to the program, untouched.
     #[command(external_subcommand)]
     Image(Vec<OsString>),
@@ -90,6 +95,46 @@ pub struct ExplainArgs {
     /// Print all readings as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `kfdrun devices`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit status: 0, or 125 when no GPU is listed")]
+pub struct DevicesArgs {
+    /// `kfd` or `kfd:N` for real GPUs (default), `emu` for all emulated machines, `emu:gfxNNNN` for one
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<DeviceChoice>,
+    /// Print one processor name a line
+    #[arg(long, conflicts_with_all = ["tree", "json"])]
+    pub arch: bool,
+    /// Print what each GPU is made of: SoC, XCC, shader engine, compute unit, SIMD
+    #[arg(long, conflicts_with = "json")]
+    pub tree: bool,
+    /// Print everything as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// List the GPUs of another machine, from an unpacked bundle of `kfdrun doctor`
+    #[arg(long, value_name = "DIR", conflicts_with = "device")]
+    pub root: Option<PathBuf>,
+}
+
+/// `kfdrun doctor`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0 when nothing failed (warnings do not count), 1 when something did, 125 when the \
+                        bundle cannot be written or --root not be read"
+)]
+pub struct DoctorArgs {
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Also write what was looked at to a tar archive: topology (with serial numbers), versions, owners of device nodes,
+    /// variables that matter, the report
+    #[arg(long, value_name = "FILE")]
+    pub bundle: Option<PathBuf>,
+    /// Look at an unpacked bundle of another machine
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
 }
 
 const EXIT_STATUS: &str = "What follows IMAGE belongs to the program, untouched.

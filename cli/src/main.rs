@@ -2,6 +2,8 @@
 
 mod args;
 mod device;
+mod devices;
+mod doctor;
 mod exit;
 mod explain;
 mod inspect;

@@ -150,7 +150,7 @@ fn fields(packet: &Packet, wrong: &mut Vec<String>) -> Vec<[String; 3]> {
         _ => "address of the amd_signal_t that 1 is subtracted from at the end",
     };
     rows.push(row("+56 completion_signal", hex(signal), meaning));
-    if signal % 8 != 0 {
+    if !signal.is_multiple_of(8) {
         wrong.push(format!("completion_signal {signal:#x} is not 8-byte aligned."));
     }
     rows
@@ -181,10 +181,10 @@ fn dispatch_verdicts(p: &aql::KernelDispatch, wrong: &mut Vec<String>) {
     }
     if p.kernel_object == 0 {
         wrong.push("kernel_object is null (inactive 0x8).".to_owned());
-    } else if p.kernel_object % 64 != 0 {
+    } else if !p.kernel_object.is_multiple_of(64) {
         wrong.push(format!("kernel_object {:#x} is not 64-byte aligned, as descriptors are.", p.kernel_object));
     }
-    if p.kernarg_address % 16 != 0 {
+    if !p.kernarg_address.is_multiple_of(16) {
         wrong.push(format!("kernarg_address {:#x} is not 16-byte aligned.", p.kernarg_address));
     }
 }

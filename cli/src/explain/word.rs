@@ -95,7 +95,7 @@ pub fn mmap_offset(number: Number) -> Option<Reading> {
             number.value & !uapi::DOORBELL_OFFSET_IN_SLICE_MASK,
             uapi::DOORBELL_SLICE_SIZE
         ));
-        if in_slice % 8 != 0 {
+        if !in_slice.is_multiple_of(8) {
             reading = reading.note("The doorbell's offset is no multiple of 8, which gfx9 and later never have.");
         }
         return Some(reading);
