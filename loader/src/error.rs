@@ -258,11 +258,13 @@ impl std::fmt::Display for Stop {
                     _ if self.is_trap() => "trap".to_owned(),
                     _ => "queue stopped".to_owned(),
                 };
-                write!(f, "{what}: kernel {kernel}: queue_inactive_signal {inactive:#x}")?;
-                if *exceptions != 0 {
-                    write!(f, ", exceptions {exceptions:#x}")?;
+                write!(f, "{what}: kernel {kernel}: {}", inactive_names(*inactive, *exceptions))?;
+                // The two ways a GPU tells, as far as they have arrived.
+                for (name, value) in [("queue_inactive_signal", *inactive), ("exceptions", *exceptions)] {
+                    if value != 0 {
+                        write!(f, "; {name} {value:#x}")?;
+                    }
                 }
-                write!(f, ": {}", inactive_names(*inactive, *exceptions))?;
                 f.write_str(&place(detail))?;
                 notes.iter().try_for_each(|note| write!(f, "\n  {note}"))
             }
