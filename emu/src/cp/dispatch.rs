@@ -47,7 +47,7 @@ fn dimensions(packet: &KernelDispatch) -> Result<(), String> {
     match beyond {
         None => Ok(()),
         Some(d) => Err(format!(
-            "setup says {dims} dimensions, and in dimension {d} the work-group size is {} and the grid size {}, must be 1",
+            "setup says {dims} dimensions; in dimension {d} the work-group size is {} and the grid size {}, must be 1",
             packet.workgroup_size[d], packet.grid_size[d]
         )),
     }

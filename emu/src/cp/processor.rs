@@ -142,8 +142,8 @@ impl Processor<'_> {
         } else if index < written {
             self.note(|| {
                 format!(
-                    "write_dispatch_id is {written}, and the doorbell was rung for packets up to {index} only (it takes \
-                     the index of the last packet)"
+                    "write_dispatch_id is {written}, and the doorbell was rung for packets below {index} only: it \
+                     takes the index of the last packet"
                 )
             });
         }

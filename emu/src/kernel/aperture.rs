@@ -1,4 +1,5 @@
-//! Apertures: where LDS, scratch and buffers lie in the 64-bit addresses of a wave (`kfd_flat_memory.c`, GFX9 and later).
+//! Apertures: where LDS, scratch and buffers lie in the 64-bit addresses of a wave (`kfd_flat_memory.c`, GFX9 and
+//! later).
 
 use kfd::uapi::ProcessDeviceApertures;
 

@@ -124,8 +124,8 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         let Some((node, offset)) = &self.file else { return };
-        // SAFETY: the mapping was made by `allocate` for this struct alone, and dropping it means that no translation and
-        // no client mapping of the range is left; the hole gives the memory back.
+        // SAFETY: the mapping was made by `allocate` for this struct alone, and dropping it means that no translation
+        // and no client mapping of the range is left; the hole gives the memory back.
         unsafe {
             libc::munmap(self.host.cast(), self.len as usize);
             libc::fallocate(

@@ -87,7 +87,8 @@ impl Doorbell {
 
     /// The memory that stores to the doorbell go to.
     pub fn value(&self) -> &AtomicU64 {
-        // SAFETY: the slice holds SLOTS aligned 8-byte slots and lives as long as `pages`; client and emulator share it.
+        // SAFETY: the slice holds SLOTS aligned 8-byte slots and lives as long as `pages`; client and emulator share
+        // it.
         unsafe { AtomicU64::from_ptr(self.pages.host().cast::<u64>().add(self.slot)) }
     }
 }

@@ -77,7 +77,8 @@ rules! {
     /// mmap of a render node.
     RENDER for f: RenderFacts {
         EINVAL "a buffer of the node starts at offset": f.request.offset => f.buffer.is_some();
-        EINVAL "length is at most the buffer's": f.request.len => f.buffer.is_some_and(|bytes| f.request.len as u64 <= bytes);
+        EINVAL "length is at most the buffer's": f.request.len =>
+            f.buffer.is_some_and(|bytes| f.request.len as u64 <= bytes);
         EACCES "ACQUIRE_VM of the buffer's GPU was called with this open file": f.request.offset => f.same_file;
         EINVAL "the mapping is shared, or without any access": f.request.flags =>
             f.request.flags & libc::MAP_TYPE != libc::MAP_PRIVATE || f.request.prot == libc::PROT_NONE;

@@ -1,8 +1,8 @@
 //! The kernel's side of the interface: AMDKFD's rules, check by check in its order, with its error numbers.
 //!
-//! Written from the interface header and the behaviour of Linux 6.12; each file states the rules of one concept. Nothing
-//! here is shared with the runtime above the boundary but the layout of structures, so that a wrong formula on one side
-//! shows against the other.
+//! Written from the interface header and the behaviour of Linux 6.12; each file states the rules of one concept.
+//! Nothing here is shared with the runtime above the boundary but the layout of structures, so that a wrong formula on
+//! one side shows against the other.
 
 pub mod aperture;
 pub mod backing;
@@ -147,8 +147,8 @@ impl Kernel {
             if pid == std::process::id() {
                 process.stop();
             } else {
-                // What a forked child inherited: the threads of its queues are not in this process, and waiting for them
-                // would never end.
+                // What a forked child inherited: the threads of its queues are not in this process, and waiting for
+                // them would never end.
                 std::mem::forget(process);
             }
         }

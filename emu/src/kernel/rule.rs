@@ -1,7 +1,7 @@
 //! Checks as tables: what must hold, the error otherwise, and the value to show.
 //!
-//! The tables are the single statement of the kernel's checks, in its order. When one fails, the trace names the rule and
-//! the value that broke it, which the error number alone does not.
+//! The tables are the single statement of the kernel's checks, in its order. When one fails, the trace names the rule
+//! and the value that broke it, which the error number alone does not.
 
 use super::Kernel;
 use super::call::Call;

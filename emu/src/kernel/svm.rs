@@ -135,7 +135,8 @@ rules! {
         EINVAL "size is a multiple of 4096": f.args.size => f.args.size.is_multiple_of(PAGE);
         EINVAL "start_addr is not 0": f.args.start_addr => f.args.start_addr != 0;
         EINVAL "size is not 0": f.args.size => f.args.size != 0;
-        EOVERFLOW "the range ends below 2^64": f.args.start_addr => f.args.start_addr.checked_add(f.args.size).is_some();
+        EOVERFLOW "the range ends below 2^64": f.args.start_addr =>
+            f.args.start_addr.checked_add(f.args.size).is_some();
         EINVAL "ACQUIRE_VM was called for a GPU": f.args.start_addr => f.acquired;
         EINVAL "op is 0 (set) or 1 (get)": f.args.op => f.args.op <= SVM_OP_GET_ATTR;
     }

@@ -77,7 +77,8 @@ impl UserMemory {
     }
 }
 
-/// Whether all of a range is mapped in this process with at least these rights (as in `/proc/self/maps`: `r`, `w`, `x`).
+/// Whether all of a range is mapped in this process with at least these rights (as in `/proc/self/maps`: `r`, `w`,
+/// `x`).
 fn is_mapped(addr: u64, bytes: u64, rights: &str) -> bool {
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return false };
     let Some(end) = addr.checked_add(bytes) else { return false };

@@ -39,7 +39,8 @@ rules! {
     RULES for f: Facts {
         EINVAL "size is not 0": f.args.size => f.args.size != 0;
         EADDRINUSE "va_addr is not in a shared virtual memory range": f.args.va_addr => !f.svm_address;
-        EADDRINUSE "the memory of a USERPTR is not in a shared virtual memory range": f.args.mmap_offset => !f.svm_memory;
+        EADDRINUSE "the memory of a USERPTR is not in a shared virtual memory range": f.args.mmap_offset =>
+            !f.svm_memory;
         EINVAL "gpu_id is a GPU of the process": f.args.gpu_id => f.known_gpu;
         EINVAL "VRAM is PUBLIC only where all of it is visible to the host": f.args.flags =>
             !(f.has(ALLOC_MEM_FLAGS_VRAM) && f.has(ALLOC_MEM_FLAGS_PUBLIC)) || f.large_bar;

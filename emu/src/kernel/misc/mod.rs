@@ -61,7 +61,8 @@ rules! {
     /// SET_XNACK_MODE with a value that is not negative, when it would change the mode.
     XNACK for f: XnackFacts {
         EBUSY "the process has no queue": f.queues => f.queues == 0;
-        EPERM "all GPUs can retry faults a process (GC 9.4.2, 9.4.3)": f.enable => !f.changes || !f.enable || f.supported;
+        EPERM "all GPUs can retry faults a process (GC 9.4.2, 9.4.3)": f.enable =>
+            !f.changes || !f.enable || f.supported;
     }
 
     /// RUNTIME_ENABLE with mode bit 0.

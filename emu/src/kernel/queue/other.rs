@@ -160,8 +160,8 @@ pub fn wave_state(call: &Call<'_>, args: &mut GetQueueWaveStateArgs) -> Result<(
     check(call.kernel, "GET_QUEUE_WAVE_STATE", WAVE_STATE, &facts)?;
     let queue = queue.ok_or(Errno::EFAULT)?;
     let control_stack = inner.devices[queue.device].device.cwsr.control_stack;
-    // control_stack_offset, control_stack_size, wave_state_offset, wave_state_size: the stack grows down and the waves up
-    // from the same offset.
+    // control_stack_offset, control_stack_size, wave_state_offset, wave_state_size: the stack grows down and the waves
+    // up from the same offset.
     let header = [control_stack, 0, control_stack, 0];
     call.kernel.user.put(args.ctl_stack_address, &header)?;
     args.ctl_stack_used_size = 0;
