@@ -43,7 +43,9 @@ pub fn names(target: Target, rows: &[Row]) -> Result<Vec<Name>, McError> {
     let hwregs: Vec<(u32, u32)> = (0..64).map(|id| (id, id | 31 << 11)).collect();
     add("hwreg", "s_getreg_b32", &hwregs)?;
     let limit = if target.family() <= Family::Gfx10 { 1024 } else { 256 };
-    let messages: Vec<(u32, u32)> = (0..limit).map(|id| (id, id)).collect();
+    // Bit 7 lies between operation and stream.
+    let has_gap = target.family() <= Family::Gfx10;
+    let messages: Vec<(u32, u32)> = (0..limit).filter(|id| !has_gap || id & 0x80 == 0).map(|id| (id, id)).collect();
     add("sendmsg", "s_sendmsg", &messages)?;
     let messages: Vec<(u32, u32)> = (0..256).map(|id| (id, id)).collect();
     add("sendmsg_rtn", "s_sendmsg_rtn_b32", &messages)?;

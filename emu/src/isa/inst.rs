@@ -291,6 +291,18 @@ pub struct Mods {
 /// | DS | vdst | | addr, data0, data1 |
 /// | FLAT, GLOBAL, SCRATCH | vdst | | vaddr (or Off), vdata, saddr (or Off) |
 /// | MUBUF, MTBUF | vdst of a load or returning atomic | | vaddr, vdata, srsrc, soffset |
+///
+/// What the table does not say:
+///
+/// - `s_cmpk_*` and `s_setreg_b32` read the register in `dst`.
+/// - `v_div_fmas` has VCC in source 3, `v_swap` its destination in source 1.
+/// - A lane mask has the width that LLVM prints: two dwords on GFX9; one on later targets, whatever the wave size.
+/// - `v_fma_mix*` and `v_mad_mix*`: `neg_hi` is the absolute value, `op_sel_hi` says which sources are 16 bits wide.
+/// - A half that `op_sel` of VOP3 selects is in `mods.op_sel` and in the operand's `hi` where that is a VGPR.
+/// - `op_sel` is `fi` and `bound_ctrl` of `v_permlane16` and `v_permlanex16`, the byte of the fp8 conversions, the index
+///   key of `v_swmmac`.
+/// - A buffer access with `tfe` has one register more.
+/// - SMEM: `s_prefetch_*` has its length, `s_atc_probe` its mask, as `Imm` in source 2.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     /// Name.

@@ -101,6 +101,9 @@ impl Raw<'_> {
         decoded.mods.offset = if is_signed { signed(offset, width) } else { offset as i32 };
         decoded.mods.cpol = self.cache_policy();
         decoded.mods.lds = self.flag(Field::Lds) || decoded.mnemonic.contains("_lds_");
+        if decoded.mods.lds {
+            decoded.dst = Operand::None;
+        }
         self.addresses(decoded);
         if self.row.atomic {
             decoded.mods.returns = self.returns();

@@ -115,8 +115,14 @@ pub(super) fn find(table: &Table, form: Form, bits: u128) -> Result<(&FormTable,
     let opcode = form_table.layout.opcode(bits);
     let unknown = DecodeError::Opcode { word, target, format: form.format(), opcode: opcode as u16 };
     let row = form_table.row(opcode).ok_or(unknown.clone())?;
-    // The all-zero dword is `v_illegal` where it exists; with operands it is not.
-    if row.mnemonic == "v_illegal" && word != 0 {
+    // The all-zero dword is `v_illegal` where it exists; with operands it is not. Nor is a program control instruction
+    // that takes no immediate one when it has one: those are data.
+    let unexpected = match form {
+        Form::Vop2 => row.mnemonic == "v_illegal" && word != 0,
+        Form::Sopp => row.operands.is_empty() && word & 0xffff != 0,
+        _ => false,
+    };
+    if unexpected {
         return Err(unknown);
     }
     Ok((form_table, row, opcode as u16))

@@ -94,20 +94,27 @@ impl Raw<'_> {
     }
 }
 
-/// What a scalar selector (or the scalar half of a 9-bit one) names.
+/// What a scalar selector (or the scalar half of a 9-bit one) names. Pairs begin at even registers, wider operands at
+/// multiples of four: lower bits of the number are ignored.
 pub(super) fn selector(target: Target, value: u32, dwords: u8) -> Option<Operand> {
     let family = target.family();
     let special = |reg| Some(Operand::Special { reg, dwords });
+    let aligned = |reg: u32| match dwords {
+        0 | 1 => reg as u8,
+        2 => reg as u8 & !1,
+        _ => reg as u8 & !3,
+    };
     let sgprs = if family == Family::Gfx9 { 102 } else { 106 };
     match value {
-        _ if value < sgprs => Some(Operand::Sgpr { reg: value as u8, dwords }),
+        _ if value < sgprs => Some(Operand::Sgpr { reg: aligned(value), dwords }),
         102 => special(Special::FlatScratchLo),
         103 => special(Special::FlatScratchHi),
         104 => special(Special::XnackMaskLo),
         105 => special(Special::XnackMaskHi),
         106 => special(Special::VccLo),
         107 => special(Special::VccHi),
-        108..124 => Some(Operand::Ttmp { reg: (value - 108) as u8, dwords }),
+        108..124 => Some(Operand::Ttmp { reg: aligned(value - 108), dwords }),
+        // M0 and NULL changed places between GFX10 and GFX11.
         124 if family >= Family::Gfx11 => special(Special::Null),
         124 => special(Special::M0),
         125 if family >= Family::Gfx11 => special(Special::M0),
@@ -122,12 +129,12 @@ pub(super) fn selector(target: Target, value: u32, dwords: u8) -> Option<Operand
         236 => special(Special::SharedLimit),
         237 => special(Special::PrivateBase),
         238 => special(Special::PrivateLimit),
-        239 if family <= Family::Gfx11 => special(Special::PopsExitingWaveId),
+        239 => special(Special::PopsExitingWaveId),
         240..=248 => Some(Operand::Float(value as u8)),
-        251 if family <= Family::Gfx10 => special(Special::Vccz),
-        252 if family <= Family::Gfx10 => special(Special::Execz),
+        251 => special(Special::Vccz),
+        252 => special(Special::Execz),
         253 => special(Special::Scc),
-        254 if family <= Family::Gfx10 => special(Special::LdsDirect),
+        254 => special(Special::LdsDirect),
         _ => None,
     }
 }

@@ -40,16 +40,14 @@ impl Printer<'_> {
     }
 
     fn message(&mut self, bits: u32, group: Names) {
-        // Message, operation and stream: GFX11 widened the message and left the others in name only.
-        let (id, op, stream, limit) = match self.family {
-            Family::Gfx9 | Family::Gfx10 => (bits & 15, bits >> 4 & 7, bits >> 8 & 3, 0x400),
-            _ => (bits & 255, 0, bits >> 8 & 3, 0x400),
+        // GFX11 widened the message and dropped operation and stream.
+        let (known, id, op, stream) = match self.family {
+            Family::Gfx9 | Family::Gfx10 => (bits & 0x37f, bits & 15, bits >> 4 & 7, bits >> 8 & 3),
+            _ => (bits & 0xff, bits & 0xff, 0, 0),
         };
-        match self.table.name(group, bits) {
+        match self.table.name(group, known) {
             Some(name) => self.push(format_args!("sendmsg({})", name.replace(',', ", "))),
-            None if bits < limit && (op < 8 && bits & 0x80 == 0 || self.family >= Family::Gfx11) => {
-                self.push(format_args!("sendmsg({id}, {op}, {stream})"));
-            }
+            None if known == bits => self.push(format_args!("sendmsg({id}, {op}, {stream})")),
             None => self.push(format_args!("{bits}")),
         }
     }

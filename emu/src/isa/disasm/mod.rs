@@ -224,7 +224,6 @@ fn f64_constant(high: u32) -> Option<&'static str> {
 fn special(reg: Special, dwords: u8, family: Family) -> &'static str {
     let pair = dwords > 1;
     match reg {
-        Special::FlatScratchLo if family == Family::Gfx12 && pair => "src_flat_scratch_base",
         Special::FlatScratchLo if family == Family::Gfx12 => "src_flat_scratch_base_lo",
         Special::FlatScratchHi if family == Family::Gfx12 => "src_flat_scratch_base_hi",
         Special::FlatScratchLo if pair => "flat_scratch",

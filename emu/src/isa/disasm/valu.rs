@@ -233,7 +233,7 @@ impl Printer<'_> {
 
     fn sdwa(&mut self) {
         const SEL: [&str; 7] = ["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"];
-        const UNUSED: [&str; 3] = ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"];
+        const UNUSED: [&str; 4] = ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "UNUSED_PAD"];
         let Some(sdwa) = self.decoded.mods.sdwa else { return };
         let sel = |value: u8| SEL.get(usize::from(value)).copied().unwrap_or("INVALID");
         let masks = self.row.masks;
