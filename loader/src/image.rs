@@ -140,7 +140,7 @@ impl<'a> Image<'a> {
     pub fn kernel(&self, name: &str) -> Result<&Kernel<'a>, Error> {
         let plain = name.strip_suffix(".kd").unwrap_or(name);
         self.code.kernel(plain).ok_or_else(|| Error::NoKernel {
-            name: name.to_owned(),
+            name: plain.to_owned(),
             kernels: self.code.kernels().iter().map(|kernel| kernel.name().to_owned()).collect(),
         })
     }

@@ -195,7 +195,7 @@ impl Wait<'_> {
 fn find<'c, 'a>(code: &'c CodeObject<'a>, name: &str, launch: &LaunchArgs) -> Result<&'c Kernel<'a>, Failure> {
     code.kernel(name).ok_or_else(|| {
         let kernels = code.kernels().iter().map(|kernel| kernel.name().to_owned()).collect();
-        let error = loader::Error::NoKernel { name: launch.kernel.clone(), kernels };
+        let error = loader::Error::NoKernel { name: name.to_owned(), kernels };
         Failure::new(REFUSED, format!("{}: {error}", launch.image.display()))
     })
 }
