@@ -40,6 +40,26 @@ for version in 4 5; do
   clang-22 "${flags[@]}" -mcpu=gfx90a -mcode-object-version=$version kernels.c -o "$out/kernels-v$version.gfx90a"
 done
 clang-22 "${flags[@]}" -mcpu=gfx1100 -mwavefrontsize64 groups.c start.c -o "$out/groups-wave64.gfx1100"
+# OpenCL C and HIP, without their libraries. Formats of printf are taken out of the code before link-time optimisation.
+opencl=(-fno-lto -fhosted -x cl -cl-std=CL2.0 -Xclang -finclude-default-header)
+hip=(-x hip --cuda-device-only -nogpuinc -mprintf-kind=buffered --no-gpu-bundle-output -Wno-unused-command-line-argument)
+for target in "${every[@]}"; do
+  build arguments "$target" "${opencl[@]}" arguments.cl
+  build prints "$target" "${opencl[@]}" prints.cl
+  build hostcall "$target" hostcall.c
+done
+for target in gfx90a gfx1100; do
+  build prints-libclc "$target" -DLIBCLC "${opencl[@]}" prints.cl
+  build hidden "$target" hidden.c
+  build variables "$target" -Wl,-z,undefs variables.c
+  clang-22 "${hip[@]}" --offload-arch="$target" -nogpulib -O2 buffered.hip -o "$out/buffered.$target"
+done
+build prints-v4 gfx1030 -DV4 -mcode-object-version=4 "${opencl[@]}" prints.cl
+build hostcall-v4 gfx90a -DV4 -mcode-object-version=4 hostcall.c
+for target in gfx900 gfx906 gfx90a; do
+  build gcn "$target" gcn.c
+done
+build gcn gfx1100 -mwavefrontsize64 gcn.c
 if [ "$out" != images ]; then
   diff -r "$out" images && echo "images match their sources"
 fi

@@ -1,0 +1,589 @@
+//! `kfdrun launch`, `kfdrun inspect` and programs of other makes on the emulated machine.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const TARGETS: [&str; 7] = ["gfx900", "gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"];
+
+fn image(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/programs/images").join(name)
+}
+
+fn kfdrun(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+        .args(["--device", "emu", "--timeout", "120"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("kfdrun starts")
+}
+
+/// Launches a kernel of a test program.
+fn launch(name: &str, kernel: &str, options: &[&str]) -> Output {
+    let image = image(name);
+    kfdrun(&[&["launch", image.to_str().expect("a path of text"), kernel], options].concat())
+}
+
+/// Asserts a status; what was printed on stdout and stderr.
+#[track_caller]
+fn said(output: &Output, status: i32) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(status), "stdout: {stdout}\nstderr: {stderr}");
+    (stdout, stderr)
+}
+
+const ONE: [&str; 4] = ["--groups", "1", "--group-size", "64"];
+
+fn with(options: &[&'static str]) -> Vec<&'static str> {
+    [&ONE, options].concat()
+}
+
+/// One work-item.
+fn single(options: &[&'static str]) -> Vec<&'static str> {
+    [&["--groups", "1", "--group-size", "1"], options].concat()
+}
+
+#[test]
+fn scalars_of_every_width() {
+    let given =
+        ["-5", "200", "-300", "60000", "-70000", "4000000000", "-5000000000", "0x100000000", "0.5", "1.5", "0.1"];
+    let mut options = with(&["--arg", "out:f64[11]"]);
+    for value in given {
+        options.extend(["--arg", value]);
+    }
+    for target in TARGETS {
+        let (stdout, stderr) = said(&launch(&format!("arguments.{target}"), "scalars", &options), 0);
+        assert_eq!(stdout, "0: -5 200 -300 60000 -70000 4000000000 -5000000000 4294967296 0.5 1.5 0.1\n", "{target}");
+        assert_eq!(stderr, "", "{target}");
+    }
+}
+
+#[test]
+fn vectors_and_structures() {
+    let options = with(&[
+        "--arg",
+        "out:f32[10]",
+        "--arg",
+        "f32x4:1,2,3,4",
+        "--arg",
+        "i32x3:-5,-6,-7",
+        "--arg",
+        "hex:08000000_09_000000_0a00000000000000",
+    ]);
+    for target in TARGETS {
+        let (stdout, _) = said(&launch(&format!("arguments.{target}"), "vectors", &options), 0);
+        assert_eq!(stdout, "0: 1 2 3 4 -5 -6 -7 8 9 10\n", "{target}");
+    }
+}
+
+#[test]
+fn lds_arguments_lie_behind_each_other() {
+    let options = with(&["--arg", "out:u32[64]", "--arg", "local:260", "--arg", "local:1024", "--dump-kernarg"]);
+    let expected: Vec<String> = (0..64).map(|item| ((63 - item) * 3).to_string()).collect();
+    for target in TARGETS {
+        let (stdout, stderr) = said(&launch(&format!("arguments.{target}"), "reverse", &options), 0);
+        assert_eq!(stdout, format!("0: {}\n", expected.join(" ")), "{target}");
+        // 260 bytes, up to the next multiple of 16, and 1024.
+        assert!(stderr.contains("LDS of a work-group: 1296 bytes") && stderr.contains("10 01 00 00"), "{stderr}");
+    }
+}
+
+#[test]
+fn grids_in_groups_and_in_items() {
+    let arguments = ["--arg", "in:f32[300]=iota", "--arg", "out:f32[3]=fill:9", "--arg", "f32:2", "--arg", "3"];
+    for (grid, text) in [
+        (["--groups", "5"], "5 x 1 x 1 work-groups of 64 x 1 x 1 work-items; the grid has 320 x 1 x 1 work-items"),
+        (["--items", "320"], "5 x 1 x 1 work-groups of 64 x 1 x 1 work-items; the grid has 320 x 1 x 1 work-items"),
+    ] {
+        let options = [&grid[..], &["--group-size", "64", "-v"], &arguments].concat();
+        let (stdout, stderr) = said(&launch("arguments.gfx1100", "scale", &options), 0);
+        assert_eq!(stdout, "1: 0 2 4\n");
+        assert!(stderr.contains(text), "{stderr}");
+    }
+    // The only size the kernel has needs not be said, and no other may be.
+    let (stdout, _) = said(&launch("arguments.gfx90a", "shaped", &["--groups", "2", "--arg", "out:u32[64]"]), 0);
+    assert_eq!(stdout, format!("0:{}{}\n", " 0".repeat(32), " 1".repeat(32)));
+    let (_, stderr) =
+        said(&launch("arguments.gfx90a", "shaped", &["--groups", "1", "--group-size", "32", "--arg", "u32[64]"]), 126);
+    assert!(stderr.contains("[16, 2, 1]"), "{stderr}");
+}
+
+#[test]
+fn buffers_go_to_files_and_are_compared() {
+    let folder = std::env::temp_dir().join(format!("kfdrun-launch-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let at = |name: &str| folder.join(name).to_str().expect("a path of text").to_owned();
+    let run = |extra: &[&str]| {
+        let fixed = ["--items", "100", "--group-size", "64", "--arg", "f32[100]=rand:7", "--arg"];
+        launch("arguments.gfx942", "scale", &[&fixed, extra].concat())
+    };
+    let tail = ["--arg", "f32:3", "--arg", "100"];
+    let dumps = [format!("1={}", at("a.npy")), format!("1={}", at("a.bin")), format!("0={}", at("in.npy"))];
+    let dump = ["--dump", &dumps[0], "--dump", &dumps[1], "--dump", &dumps[2]];
+    said(&run(&[&["f32[100]"], &tail[..], &dump].concat()), 0);
+    let (npy, raw) = (std::fs::read(at("a.npy")).expect("a.npy"), std::fs::read(at("a.bin")).expect("a.bin"));
+    assert!(npy.starts_with(b"\x93NUMPY") && npy.ends_with(&raw) && raw.len() == 400);
+
+    for (file, status) in [("a.npy", 0), ("a.bin", 0), ("in.npy", 1)] {
+        let expect = format!("1={}", at(file));
+        let (_, stderr) = said(&run(&[&["f32[100]"], &tail[..], &["--expect", &expect]].concat()), status);
+        assert_eq!(stderr.contains("elements differ"), status == 1, "{stderr}");
+    }
+    // Three times as much is within 200 % of what was expected.
+    let expect = format!("1={}", at("in.npy"));
+    said(&run(&[&["f32[100]"], &tail[..], &["--expect", &expect, "--tolerance", "2.001"]].concat()), 0);
+    // A file as input, by its name in the metadata as well.
+    let input = format!("f32[]=@{}", at("in.npy"));
+    let options = [
+        "--items",
+        "100",
+        "--group-size",
+        "64",
+        "--arg",
+        &input,
+        "--arg",
+        "f32[100]",
+        "--arg",
+        "f32:3",
+        "--arg",
+        "100",
+    ];
+    let expect = format!("1=@{}", at("a.npy"));
+    said(&launch("arguments.gfx942", "scale", &[&options[..], &["--expect", &expect]].concat()), 0);
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
+}
+
+#[test]
+fn what_the_kernel_must_not_change_is_watched() {
+    // The kernel writes to its second argument.
+    let options = with(&["--arg", "f32[4]=iota", "--arg", "in:f32[4]=fill:1", "--arg", "f32:1", "--arg", "4"]);
+    let (_, stderr) = said(&launch("arguments.gfx1201", "scale", &options), 1);
+    assert!(stderr.contains("buffer 1: 3 of 4 elements differ"), "{stderr}");
+}
+
+#[test]
+fn bad_arguments_are_refused_in_the_metadatas_words() {
+    let buffers = ["--arg", "f32[4]", "--arg", "f32[4]"];
+    for (tail, words) in [
+        (&["--arg", "u32:1", "--arg", "4"][..], "argument 2, 'u32:1': the metadata says by_value, 4 bytes, float"),
+        (&["--arg", "1", "--arg", "-1"], "argument 3, '-1': the metadata says by_value, 4 bytes, uint"),
+        (&["--arg", "1"], "takes 4 arguments, 3 are given"),
+        (&["--arg", "1", "--arg", "local:4"], "write a number"),
+        (&["--arg", "1", "--arg", "4", "--dump", "7=-"], "no such buffer; buffers are 0, 1"),
+        (&["--arg", "1", "--arg", "4", "--expect", "0=/none"], "/none"),
+    ] {
+        let (stdout, stderr) = said(&launch("arguments.gfx90a", "scale", &[&ONE, &buffers[..], tail].concat()), 2);
+        assert!(stderr.contains(words), "'{words}' is missing in: {stderr}");
+        assert_eq!(stdout, "");
+    }
+    for bad in [&["--groups", "1", "--items", "2"][..], &[], &["--groups", "0"], &["--groups", "1", "--arg", "q"]] {
+        said(&launch("arguments.gfx90a", "scale", bad), 2);
+    }
+    let (_, stderr) = said(&launch("arguments.gfx90a", "scale", &["--groups", "1"]), 2);
+    assert!(stderr.contains("--group-size"), "{stderr}");
+    let (_, stderr) = said(&launch("arguments.gfx90a", "scael.kd", &ONE), 126);
+    assert!(stderr.contains("no kernel 'scael'; its kernels are scale"), "{stderr}");
+    let options =
+        ["--groups", "1", "--group-size", "64", "--arg", "u32[64]", "--arg", "local:65536", "--arg", "local:1024"];
+    let (_, stderr) = said(&launch("arguments.gfx90a", "reverse", &options), 126);
+    assert!(stderr.contains("65536") && stderr.contains("LDS"), "{stderr}");
+}
+
+#[test]
+fn variables_and_symbols() {
+    for target in ["gfx90a", "gfx1100"] {
+        let name = format!("variables.{target}");
+        let (_, stderr) = said(&launch(&name, "count", &single(&["--arg", "out:u32[3]"])), 126);
+        assert!(stderr.contains("'elsewhere'"), "{stderr}");
+        let options = single(&[
+            "--arg",
+            "out:u32[3]",
+            "--define",
+            "elsewhere=u32[2]=fill:6",
+            "--set-global",
+            "counter=41",
+            "--set-global",
+            "weights=f32[]=1.5,0,0,2",
+            "--repeat",
+            "2",
+            "--dump",
+            "elsewhere=-",
+            "--dump-global",
+            "counter:u32",
+            "--dump-global",
+            "weights",
+        ]);
+        let (stdout, stderr) = said(&launch(&name, "count", &options), 0);
+        let expected =
+            "0: 42 3 6\nelsewhere: 6 77\ncounter: 43\nweights: 00 00 c0 3f 00 00 00 00 00 00 00 00 00 00 00 40\n";
+        assert_eq!(stdout, expected, "{target}: the second launch finds what the first left");
+        assert!(stderr.contains("2 launches"), "{stderr}");
+        let (_, stderr) =
+            said(&launch(&name, "count", &single(&["--arg", "u32[3]", "--set-global", "nothing=1"])), 126);
+        assert!(stderr.contains("counter"), "{stderr}");
+        let options = single(&["--arg", "u32[3]", "--set-global", "counter=u64:1"]);
+        assert!(said(&launch(&name, "count", &options), 2).1.contains("the variable has 4"));
+    }
+}
+
+const PRINTED: &str = "i=0 n=    7|
+1.500000 3 1.500000e+00 1.50
+1.500000,2.500000,3.500000,4.500000 1,-2 1,2,3
+-5 0x123456789abcdef -7 A 4000000000 %
+abc|abcd||seven: 7|7
+fourA
+plain
+";
+
+#[test]
+fn opencl_printf() {
+    let options = ["--groups", "1", "--group-size", "1", "--arg", "out:i32[1]", "--arg", "7", "--arg", "1.5"];
+    let images = TARGETS.map(|target| format!("prints.{target}")).into_iter();
+    let others = ["prints-v4.gfx1030", "prints-libclc.gfx90a", "prints-libclc.gfx1100"].map(str::to_owned);
+    for name in images.chain(others) {
+        let (stdout, stderr) = said(&launch(&name, "say", &options), 0);
+        assert_eq!((stdout, stderr.as_str()), (format!("{PRINTED}0: 0\n"), ""), "{name}");
+    }
+}
+
+#[test]
+fn a_full_printf_buffer_is_reported() {
+    for name in ["prints.gfx90a", "prints-libclc.gfx90a"] {
+        let options = ["--groups", "1", "--group-size", "64", "--arg", "out:i32[64]", "--printf-buffer", "128"];
+        let (stdout, stderr) = said(&launch(name, "flood", &options), 0);
+        let printed = stdout.lines().filter(|line| line.starts_with("line ")).count();
+        let lost = stdout.lines().last().map_or(0, |line| line.matches("-1").count());
+        assert!((13..=15).contains(&printed) && printed + lost == 64, "{printed} printed, {lost} lost");
+        assert!(stderr.contains("--printf-buffer"), "{stderr}");
+        let options = ["--groups", "1", "--group-size", "64", "--arg", "i32[64]", "--repeat", "3"];
+        let (stdout, stderr) = said(&launch(name, "flood", &options), 0);
+        assert_eq!(stdout.lines().count(), 3 * 64, "the buffer is emptied after each launch");
+        assert!(!stderr.contains("--printf-buffer"), "{stderr}");
+    }
+}
+
+#[test]
+fn hip_buffered_printf() {
+    let options = [
+        "--groups",
+        "1",
+        "--group-size",
+        "2",
+        "--arg",
+        "out:i32[4]",
+        "--arg",
+        "7",
+        "--arg",
+        "f64:1.5",
+        "--arg",
+        "u8[]=104,105,32,37,100,10,0",
+    ];
+    for target in ["gfx90a", "gfx1100"] {
+        let (stdout, stderr) = said(&launch(&format!("buffered.{target}"), "say", &options), 0);
+        let mut lines: Vec<&str> = stdout.lines().collect();
+        lines.sort();
+        let expected = [
+            "0: 0 0 0 0",
+            "hi %d",
+            "hi %d",
+            "hi 0",
+            "hi 1",
+            "i=0 n=7 d=1.500000",
+            "i=1 n=7 d=1.500000",
+            "|literal|    0|-3 1099511627776",
+            "|literal|    1|-3 1099511627776",
+        ];
+        assert_eq!(
+            lines,
+            {
+                let mut e = expected;
+                e.sort();
+                e
+            },
+            "{target}: {stderr}"
+        );
+    }
+}
+
+#[test]
+fn hostcall_printf_while_the_kernel_runs() {
+    let images = TARGETS.map(|target| format!("hostcall.{target}")).into_iter();
+    for name in images.chain(["hostcall-v4.gfx90a".to_owned()]) {
+        let options = ["--groups", "40", "--group-size", "64", "--arg", "out:u64[40]", "--arg", "100"];
+        let (stdout, stderr) = said(&launch(&name, "say", &options), 0);
+        let mut numbers: Vec<u32> = stdout
+            .lines()
+            .filter_map(|line| line.strip_prefix("n=")?.strip_suffix(" from the device")?.parse().ok())
+            .collect();
+        numbers.sort();
+        assert_eq!(numbers, (100..140).collect::<Vec<_>>(), "{name}: {stderr}");
+        assert!(
+            stdout.ends_with(&format!("0:{}\n", " 22".repeat(40))),
+            "{name}: the bytes printed are the answer: {stdout}"
+        );
+    }
+}
+
+#[test]
+fn hostcalls_other_services() {
+    for target in TARGETS {
+        let (stdout, stderr) =
+            said(&launch(&format!("hostcall.{target}"), "others", &with(&["--arg", "out:u64[7]"])), 0);
+        assert_eq!(stdout, "0: 20 511 0 0 0 0 18446744073709551615\n", "{target}");
+        for words in [
+            "n=7 from the device",
+            "address sanitizer: read of 8 bytes at 0x1234, pc 0x5678, work-group (1, 2, 3) wave 4",
+            "call of a host function by its address, which is never made",
+            "service 99",
+            "message 77, which has not begun",
+        ] {
+            assert!(stderr.contains(words), "{target}: '{words}' is missing in: {stderr}");
+        }
+    }
+}
+
+/// Runs a program in GCC's form.
+fn gcn(target: &str, options: &[&str], arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+        .args(["--device", "emu"])
+        .args(options)
+        .arg(image(&format!("gcn.{target}")))
+        .args(arguments)
+        .output()
+        .expect("kfdrun starts")
+}
+
+#[test]
+fn programs_of_gccs_form() {
+    for target in ["gfx900", "gfx906", "gfx90a", "gfx1100"] {
+        let body = "heap 10485760\nhalf 0.500000\nno newline\n";
+        let (stdout, stderr) = said(&gcn(target, &[], &["one", "two words"]), 3);
+        let expected = format!("lanes 64\nargument one\nargument two words\n{body}fini\n");
+        assert_eq!((stdout, stderr.as_str()), (expected, ""), "{target}");
+        for (what, status, fini, words) in
+            [("e", 7, "", ""), ("a", 134, "", ""), ("u", 255, "fini\n", "exit value was never set")]
+        {
+            let (stdout, stderr) = said(&gcn(target, &[], &[what]), status);
+            assert_eq!(stdout, format!("lanes 64\nargument {what}\n{body}{fini}"), "{target}");
+            assert!(stderr.contains(words), "{target}: {stderr}");
+        }
+        let (stdout, _) = said(&gcn(target, &[], &["w"]), 2);
+        let numbers: Vec<u32> = stdout.lines().filter_map(|line| line.parse().ok()).collect();
+        assert_eq!(numbers, (0..2500).collect::<Vec<_>>(), "{target}: the ring goes round twice");
+        let (stdout, stderr) = said(&gcn(target, &["--timeout", "0.4"], &["h"]), 124);
+        assert!(stdout.ends_with(body) && stderr.contains("main"), "{target}: what it printed is not lost: {stderr}");
+        let (_, stderr) = said(&gcn(target, &["--threads", "2"], &[]), 126);
+        assert!(stderr.contains("1 x 64 x 1"), "{stderr}");
+    }
+}
+
+/// An offload bundle (Clang documentation, "Bundled Binary File Layout") of images of a program.
+fn bundle(name: &str, targets: &[&str]) -> Vec<u8> {
+    let ids = targets.iter().map(|target| format!("hipv4-amdgcn-amd-amdhsa--{target}"));
+    let images = targets.iter().map(|target| std::fs::read(image(&format!("{name}.{target}"))).expect("an image"));
+    let entries: Vec<(String, Vec<u8>)> = ids.zip(images).collect();
+    let mut header = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+    header.extend((entries.len() as u64).to_le_bytes());
+    let mut at = header.len() + entries.iter().map(|(id, _)| 24 + id.len()).sum::<usize>();
+    for (id, image) in &entries {
+        for word in [at as u64, image.len() as u64, id.len() as u64] {
+            header.extend(word.to_le_bytes());
+        }
+        header.extend(id.bytes());
+        at += image.len();
+    }
+    header.extend(entries.into_iter().flat_map(|(_, image)| image));
+    header
+}
+
+#[test]
+fn bundles_run_on_the_device_there_is() {
+    let file = std::env::temp_dir().join(format!("kfdrun-bundle-{}.hipfb", std::process::id()));
+    std::fs::write(&file, bundle("sum", &["gfx900", "gfx90a", "gfx1100"])).expect("a file");
+    let path = file.to_str().expect("a path of text");
+    for (device, entry, target) in [
+        ("emu:gfx90a", None, "gfx90a"),
+        ("emu:gfx1100", None, "gfx1100"),
+        ("emu", Some("2"), "gfx1100"),
+        ("emu", Some("gfx90a"), "gfx90a"),
+    ] {
+        let mut options = vec!["-v", "--device", device];
+        options.extend(entry.iter().flat_map(|entry| ["--entry", entry]));
+        let output = Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(&options).args([path, "20", "22"]).output();
+        let (_, stderr) = said(&output.expect("kfdrun starts"), 42);
+        assert!(stderr.contains(&format!("for {target},")), "{stderr}");
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(["--device", "emu:gfx1030", path]).output();
+    let (_, stderr) = said(&output.expect("kfdrun starts"), 126);
+    assert!(stderr.contains("gfx1030") && stderr.contains("gfx1100"), "{stderr}");
+    let (_, stderr) = said(&kfdrun(&["--entry", "gfx942", path]), 126);
+    assert!(stderr.contains("no entry is 'gfx942'"), "{stderr}");
+
+    let (text, _) = said(&kfdrun(&["inspect", path]), 0);
+    assert!(
+        text.contains("2: hipv4-amdgcn-amd-amdhsa--gfx1100: code object") && text.contains("kernel _start"),
+        "{text}"
+    );
+    let (json, _) = said(&kfdrun(&["--entry", "1", "inspect", "--json", path]), 0);
+    for part in
+        ["\"schema_version\": 1", "\"arch\": \"gfx90a\"", "\"value_kind\": \"global_buffer\"", "\"lds_bytes\": 0"]
+    {
+        assert!(json.contains(part), "{part} is missing in: {json}");
+    }
+    assert!(!json.contains("gfx1100"), "only the entry that is named");
+    std::fs::remove_file(&file).expect("the file goes");
+}
+
+#[test]
+fn a_kernel_library_is_not_a_program() {
+    let path = image("arguments.gfx90a");
+    let (_, stderr) = said(&kfdrun(&[path.to_str().expect("a path of text")]), 126);
+    assert!(stderr.contains("_start") && stderr.contains("kfdrun launch"), "{stderr}");
+}
+
+/// A folder of images from other compilers, with right answers (`KFDRUN_CASES`, or `../shared/cases` beside the
+/// repository).
+fn cases() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/cases");
+    let folder = std::env::var_os("KFDRUN_CASES").map_or_else(beside, PathBuf::from);
+    if folder.join("images").is_dir() {
+        return Some(folder);
+    }
+    eprintln!("skipped: no folder of cases ({}); set KFDRUN_CASES", folder.display());
+    None
+}
+
+fn case(cases: &Path, name: &str) -> String {
+    cases.join("images").join(name).to_str().expect("a path of text").to_owned()
+}
+
+#[test]
+fn cases_of_gcc() {
+    let Some(cases) = cases() else { return };
+    let run = |name: &str, arguments: &[&str], status| {
+        let path = case(&cases, &format!("gcc12/gcn-{name}.gfx906"));
+        (said(&kfdrun(&[&[path.as_str()], arguments].concat()), status).0, path)
+    };
+    let (stdout, path) = run("hello", &["a", "b"], 0);
+    assert_eq!(stdout, format!("Hello, world! argc=3\nargv[0]={path}\nargv[1]=a\nargv[2]=b\n"));
+    assert_eq!(run("return42", &[], 42).0, "");
+    assert_eq!(run("exit7", &[], 7).0, "before exit\n");
+    let (stdout, _) = run("bigprint", &[], 0);
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!((lines.len(), lines[0].len(), lines[3000]), (3001, 1998, "line 2999"));
+}
+
+#[test]
+fn cases_of_printf() {
+    let Some(cases) = cases() else { return };
+    let fixed =
+        ["--groups", "1", "--group-size", "2", "--arg", "out:i32[4]", "--arg", "7", "--arg", "f64:1.5", "--arg"];
+    let path = case(&cases, "printf/hprintf_hostcall_v5_gfx90a.co");
+    let (stdout, _) = said(&kfdrun(&[&["launch", &path, "k_hprintf"], &fixed[..], &["u8[]=104,105,0"]].concat()), 0);
+    let expected = "i=0 n=7 d=1.500000\ni=1 n=7 d=1.500000\nstr=hi lit=literal     0 %\nstr=hi lit=literal     1 %\n0: 19 27 19 27\n";
+    assert_eq!(stdout, expected);
+    let path = case(&cases, "printf/bprintf_gfx1100.co");
+    let text = "u8[]=104,105,32,37,100,10,0";
+    let (stdout, _) = said(&kfdrun(&[&["launch", &path, "k_bprintf"], &fixed[..], &[text]].concat()), 0);
+    for part in ["i=0 n=7 d=1.500000\n", "lit=literal     1 %\n", "hi 0\nhi 1\n", "0: 0 0 0 0\n"] {
+        assert!(stdout.contains(part), "'{part}' is missing in: {stdout}");
+    }
+}
+
+#[test]
+fn cases_of_containers() {
+    let Some(cases) = cases() else { return };
+    for (name, target) in [
+        ("vecadd.hipfb", "gfx90a"),
+        ("vecadd.hipfb", "gfx1201"),
+        ("vecadd.offbin", "gfx90a"),
+        ("vecadd.offbin", "gfx1100"),
+        ("vecadd_ccob.hipfb", "gfx942"),
+        ("vecadd_ccob_v1_zlib.hipfb", "gfx906"),
+        ("vecadd_ccob_v2.hipfb", "gfx1030"),
+    ] {
+        let (path, device) = (case(&cases, &format!("bundles/{name}")), format!("emu:{target}"));
+        let grid = ["--items", "500", "--group-size", "128"];
+        let arguments = ["--arg", "f32[500]=iota", "--arg", "f32[500]=fill:2", "--arg", "out:f32[500]", "--arg", "500"];
+        let command = ["launch", &path, "vecadd", "--device", &device];
+        let (stdout, _) = said(&kfdrun(&[&command[..], &grid, &arguments].concat()), 0);
+        let expected: Vec<String> = (2..502).map(|sum| sum.to_string()).collect();
+        assert_eq!(stdout, format!("2: {}\n", expected.join(" ")), "{name} on {target}");
+    }
+    for name in ["hip_basic_compress.hipfb", "host_old.exe"] {
+        let path = case(&cases, &format!("bundles/{name}"));
+        for target in ["emu:gfx90a", "emu:gfx1100"] {
+            let arguments = ["--arg", "f32:2", "--arg", "f32[4]=iota", "--arg", "f32[4]=fill:1", "--arg", "4"];
+            let grid = ["--groups", "1", "--group-size", "64", "--dump", "1=-", "--dump", "2=-"];
+            let command = ["launch", &path, "h_saxpy", "--device", target];
+            let (stdout, _) = said(&kfdrun(&[&command[..], &grid, &arguments].concat()), 0);
+            assert!(stdout.contains("1 3 5 7"), "2 x + 1 in one of the buffers: {stdout}");
+        }
+    }
+}
+
+#[test]
+fn cases_of_constructors() {
+    let Some(cases) = cases() else { return };
+    for target in TARGETS {
+        let output = std::env::temp_dir().join(format!("kfdrun-ctors-{}-{target}", std::process::id()));
+        let run = Command::new("clang-22")
+            .args([
+                "--target=amdgcn-amd-amdhsa",
+                &format!("-mcpu={target}"),
+                "-nogpulib",
+                "-nostdlib",
+                "-ffreestanding",
+            ])
+            .args(["-O2", "-fuse-ld=lld", "-w", "-o"])
+            .arg(&output)
+            .arg(cases.join("src/ctors.cpp"))
+            .output();
+        let Ok(run) = run else { return eprintln!("skipped: no clang-22") };
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        let path = output.to_str().expect("a path of text");
+        let (stdout, _) =
+            said(&kfdrun(&[&["launch", path, "k_ctor"], &single(&["--arg", "out:i32[5]"])[..]].concat()), 0);
+        assert_eq!(stdout, "0: 21 101 102 2 0\n", "{target}");
+        std::fs::remove_file(&output).expect("the file goes");
+    }
+}
+
+#[test]
+fn hidden_arguments() {
+    for target in ["gfx90a", "gfx1100"] {
+        let options = ["--items", "300,5", "--group-size", "64,2", "--arg", "out:u32[64]", "--arg", "64"];
+        let (stdout, _) = said(&launch(&format!("hidden.{target}"), "hidden", &options), 0);
+        let words: Vec<u32> =
+            stdout.trim().trim_start_matches("0: ").split(' ').map(|word| word.parse().expect("a number")).collect();
+        assert_eq!(words[..3], [4, 2, 1], "{target}: whole work-groups");
+        assert_eq!(words[3..6], [64 | 2 << 16, 1 | 44 << 16, 1], "{target}: sizes x y, then z and the remainders");
+        assert_eq!(words[16] & 0xffff, 2, "{target}: dimensions");
+        assert!(words[10..16].iter().all(|word| *word == 0), "{target}: global offsets");
+        assert!(words[22..24].iter().chain(&words[26..30]).all(|word| *word == 0), "{target}: what is null");
+        assert!(words[20..22].iter().any(|word| *word != 0), "{target}: the hostcall buffer");
+        assert!(words[24..26].iter().any(|word| *word != 0), "{target}: the device heap");
+    }
+}
+
+#[test]
+fn cases_of_llvm() {
+    let Some(cases) = cases() else { return };
+    let run = |name: &str, arguments: &[&str], status| {
+        let path = case(&cases, &format!("llvm22/llvm22-{name}.gfx90a"));
+        said(&kfdrun(&[&[path.as_str()], arguments].concat()), status)
+    };
+    let file = std::env::temp_dir().join(format!("kfdrun-llvm-{}", std::process::id()));
+    let (stdout, _) = run("file", &[file.to_str().expect("a path of text")], 0);
+    assert!(stdout.starts_with("lines=10") && !file.exists(), "{stdout}");
+    assert_eq!(run("malloc", &[], 0).0, "n=1000 min=5 max=32748\n");
+    run("system", &["exit 3"], 3);
+    run("abort", &[], 134);
+    let (stdout, stderr) = run("fmt", &[], 0);
+    let line = "-1 4000000000 -5 123456789012345 beef 0000BEEF 10 z|   ab|ab   |abc|    42|0x1234|%|3.250000|3.250000e+00|3.25|0x1.ap+1\n";
+    assert!(stdout.starts_with(line) && stdout.contains("puts line\n"), "{stdout}");
+    assert_eq!(stderr, "to stderr one two\n");
+    let (stdout, _) = run("ctors", &[], 5);
+    assert_eq!(stdout.lines().collect::<Vec<_>>(), ["ctor 1", "ctor 2", "main", "atexit", "dtor 2", "dtor 1"]);
+}

@@ -1,0 +1,27 @@
+// HIP's buffered printf (-mprintf-kind=buffered), with the allocator a device library gives.
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+typedef unsigned u32;
+typedef unsigned long u64;
+extern "C" __device__ int printf(const char *, ...);
+
+extern "C" __device__ __attribute__((used)) __attribute__((address_space(1))) char *__printf_alloc(u32 bytes) {
+  typedef __attribute__((address_space(1))) char Bytes;
+  typedef __attribute__((address_space(1))) u32 Word;
+  Bytes *buffer = (Bytes *)((__attribute__((address_space(4))) u64 *)__builtin_amdgcn_implicitarg_ptr())[9];
+  u32 size = ((Word *)buffer)[1];
+  u32 at = __hip_atomic_load((Word *)buffer, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  do {
+    if (at + 8 + bytes > size)
+      return 0;
+  } while (!__hip_atomic_compare_exchange_strong((Word *)buffer, &at, at + bytes, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                                 __HIP_MEMORY_SCOPE_AGENT));
+  return buffer + 8 + at;
+}
+
+extern "C" __global__ void say(int *out, int n, double d, const char *text) {
+  int i = __builtin_amdgcn_workitem_id_x();
+  out[2 * i] = printf("i=%d n=%d d=%f\n", i, n, d);
+  out[2 * i + 1] = printf("%s|%s|%*d|%hhd %lu\n", text, "literal", 5, i, -3, 1ul << 40);
+  printf(text, i);
+}

@@ -1,0 +1,97 @@
+// The device's side of hostcall: takes a packet, fills it, passes it to the host and waits for the answer. One lane a wave
+// calls here; packets are shared by all waves.
+#include "gpu.h"
+typedef struct {
+  u64 next, active;
+  u32 service, control;
+} Header;
+typedef struct {
+  Header *headers;
+  u64 (*payloads)[64][8];
+  u64 doorbell, free, ready, mask;
+} Buffer;
+
+#define LOAD(p) __scoped_atomic_load_n(p, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_SYSTEM)
+
+static Buffer *shared(void) {
+#ifdef V4
+  enum { SLOT = 3 };
+#else
+  enum { SLOT = 10 };
+#endif
+  return (Buffer *)((__attribute__((address_space(4))) u64 *)__builtin_amdgcn_implicitarg_ptr())[SLOT];
+}
+
+static u64 swap(u64 *word, u64 *expected, u64 desired) {
+  return __scoped_atomic_compare_exchange_n(word, expected, desired, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE,
+                                            __MEMORY_SCOPE_SYSTEM);
+}
+
+static void push(Buffer *buffer, u64 *stack, u64 at) {
+  Header *header = &buffer->headers[at & buffer->mask];
+  u64 top = LOAD(stack);
+  do {
+    header->next = top;
+  } while (!swap(stack, &top, at));
+}
+
+static NOINLINE u64 call(u32 service, const u64 *words) {
+  Buffer *buffer = shared();
+  u64 at = LOAD(&buffer->free);
+  while (!swap(&buffer->free, &at, LOAD(&buffer->headers[at & buffer->mask].next)))
+    ;
+  u64 index = at & buffer->mask;
+  Header *header = &buffer->headers[index];
+  u32 lane = __builtin_ctzl(__builtin_amdgcn_read_exec());
+  u64 *slot = buffer->payloads[index][lane];
+  for (u32 i = 0; i < 8; i++)
+    slot[i] = words[i];
+  header->active = 1ul << lane;
+  header->service = service;
+  __scoped_atomic_store_n(&header->control, 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+  push(buffer, &buffer->ready, at);
+  __scoped_atomic_fetch_add((u64 *)(buffer->doorbell + 8), 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+  while (LOAD(&header->control) & 1)
+    __builtin_amdgcn_s_sleep(1);
+  u64 answer = __scoped_atomic_load_n(&slot[0], __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+  // The tag changes with every use.
+  u64 next = at + buffer->mask + 1;
+  push(buffer, &buffer->free, next == 0 ? buffer->mask + 1 : next);
+  return answer;
+}
+
+// `<stream> "n=%d %s\n" number "from the device"`, one word a packet at the start to have several parts.
+static u64 message_of(u64 control, u64 number) {
+  u64 begin[8] = {1 | 1 << 5, control};
+  u64 message = call(2, begin);
+  u64 format[8] = {(message & ~0xfful) | 3 << 5, 0x0a73252064253d6e, 0, number}; // "n=%d %s\n", NUL and padding
+  message = call(2, format);
+  u64 text[8] = {(message & ~0xfful) | 2 | 2 << 5, 0x656874206d6f7266, 0x0065636976656420}; // "from the device"
+  return call(2, text);
+}
+
+KERNEL void say(u64 *out, u32 n) {
+  if (item() != 0)
+    return;
+  out[group()] = message_of(0, n + group());
+}
+
+KERNEL void others(u64 *out) {
+  if (item() != 0)
+    return;
+  out[0] = message_of(1, 7);
+  u64 allocate[8] = {0, 4096};
+  u64 *memory = (u64 *)call(3, allocate);
+  for (u32 i = 0; i < 512; i++)
+    memory[i] = i;
+  out[1] = memory[511];
+  u64 free[8] = {(u64)memory};
+  out[2] = call(3, free);
+  u64 report[8] = {0x1234, 0x5678, 1, 2, 3, 4, 1, 8};
+  out[3] = call(4, report);
+  u64 function[8] = {0xdead, 1};
+  out[4] = call(1, function);
+  out[5] = call(99, function);
+  u64 lost[8] = {77 << 8 | 1 << 5};
+  out[6] = call(2, lost);
+}
