@@ -502,19 +502,34 @@ impl Launch {
         let from = number * self.lanes;
         let active = (total - from).min(self.lanes);
         wave.set_exec(if active >= 64 { u64::MAX } else { (1 << active) - 1 });
-        let fields = self.rsrc2 >> 11 & 3;
+        self.work_item_ids(wave, items, from, active as usize);
+    }
+
+    /// Writes the work-item ids that the descriptor enables into v0, or v0 to v2, for `active` items from `from` on.
+    fn work_item_ids(&self, wave: &mut Wave, items: [u32; 3], from: u32, active: usize) {
+        let [x, y, _] = items;
+        if from + active as u32 <= x {
+            for (lane, word) in wave.row_mut(0)[..active].iter_mut().enumerate() {
+                *word = from + lane as u32;
+            }
+            return;
+        }
+        let fields = (self.rsrc2 >> 11 & 3) as usize;
+        let mut id = [from % x, from / x % y, from / x / y];
         for lane in 0..active {
-            let flat = from + lane;
-            let id = [flat % items[0], flat / items[0] % items[1], flat / items[0] / items[1]];
             if self.packed_ids {
-                let mut word = id[0];
-                for (field, id) in id.iter().enumerate().skip(1).take(fields as usize) {
-                    word |= id << (10 * field);
-                }
-                wave.write_vgpr(0, lane, word);
+                let shift = |field: usize| if field <= fields { id[field] << (10 * field) } else { 0 };
+                wave.row_mut(0)[lane] = id[0] | shift(1) | shift(2);
             } else {
-                for (register, id) in id.into_iter().enumerate().take(fields as usize + 1) {
-                    wave.write_vgpr(register as u32, lane, id);
+                for (register, id) in id.into_iter().enumerate().take(fields + 1) {
+                    wave.row_mut(register as u32)[lane] = id;
+                }
+            }
+            id[0] += 1;
+            if id[0] == x {
+                id = [0, id[1] + 1, id[2]];
+                if id[1] == y {
+                    id = [0, 0, id[2] + 1];
                 }
             }
         }

@@ -14,7 +14,6 @@ use super::mem::MemoryPort;
 use super::salu::INDEX_ENABLE;
 use super::wave::{Request, State, Wave};
 use crate::isa::{self, Family};
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -57,22 +56,23 @@ pub struct Job<'a> {
 
 /// Numbers of resident waves.
 struct Slots {
-    free: BTreeSet<u32>,
+    free: Vec<u32>,
     next: u32,
     limit: u32,
 }
 
 impl Slots {
-    /// Takes `count` numbers, lowest first, or none.
-    fn take(&mut self, count: u32) -> Option<Vec<u32>> {
-        while (self.free.len() as u32) < count {
-            if self.next >= self.limit {
-                return None;
-            }
-            self.free.insert(self.next);
-            self.next += 1;
+    /// Puts `count` numbers into `numbers`. False: so many are not free.
+    fn take(&mut self, count: u32, numbers: &mut Vec<u32>) -> bool {
+        let missing = count.saturating_sub(self.free.len() as u32);
+        if missing > self.limit - self.next {
+            return false;
         }
-        Some((0..count).map_while(|_| self.free.pop_first()).collect())
+        self.free.extend(self.next..self.next + missing);
+        self.next += missing;
+        numbers.clear();
+        numbers.extend(self.free.drain(self.free.len() - count as usize..));
+        true
     }
 }
 
@@ -99,7 +99,7 @@ impl<'a> Job<'a> {
             next: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             fault: Mutex::new(None),
-            slots: Mutex::new(Slots { free: BTreeSet::new(), next: 0, limit }),
+            slots: Mutex::new(Slots { free: Vec::new(), next: 0, limit }),
             waves: AtomicU64::new(0),
             instructions: AtomicU64::new(0),
         }
@@ -143,6 +143,8 @@ pub struct Worker<'a> {
     capacity: usize,
     idle_groups: Vec<Group>,
     idle_waves: Vec<Box<Wave>>,
+    /// Slots of the work-group being started.
+    numbers: Vec<u32>,
     codes: Vec<Arc<Code>>,
     indexed: Indexed,
     /// Page table epoch at which `codes` were seen to be mapped.
@@ -172,6 +174,7 @@ impl<'a> Worker<'a> {
             capacity,
             idle_groups: Vec::new(),
             idle_waves: Vec::new(),
+            numbers: Vec::new(),
             codes: Vec::new(),
             indexed: Indexed::new(),
             epoch: job.dispatch.space.epoch(),
@@ -190,16 +193,13 @@ impl<'a> Worker<'a> {
                 job.stop.store(true, Ordering::Relaxed);
                 break;
             }
-            if self.groups.is_empty() || ((idle > 0 || rotations >= PATIENCE) && self.groups.len() < self.capacity) {
+            let more = idle > 0 || rotations >= PATIENCE;
+            if self.groups.is_empty() || (more && self.groups.len() < self.capacity && !self.exhausted()) {
                 rotations = 0;
-                match self.admit() {
-                    Ok(true) => idle = 0,
-                    Ok(false) if self.groups.is_empty() && self.exhausted() => break,
-                    Ok(false) => {}
-                    Err(fault) => {
-                        job.fail(fault);
-                        break;
-                    }
+                if self.admit() {
+                    idle = 0;
+                } else if self.groups.is_empty() && self.exhausted() {
+                    break;
                 }
             }
             self.check_codes();
@@ -232,23 +232,25 @@ impl<'a> Worker<'a> {
     }
 
     /// Starts the next work-group. False: there is none, or no wave slot is free.
-    fn admit(&mut self) -> Result<bool, Box<Fault>> {
+    fn admit(&mut self) -> bool {
         let (job, launch) = (self.job, self.job.launch);
         // The lock makes taking slots and the work-group one step.
         let mut slots = job.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let index = job.next.load(Ordering::Relaxed);
         if index >= launch.group_count {
-            return Ok(false);
+            return false;
         }
         let id = launch.group_id(index);
         let count = launch.waves(launch.group_items(id));
-        let Some(numbers) = slots.take(count) else { return Ok(false) };
+        if !slots.take(count, &mut self.numbers) {
+            return false;
+        }
         job.next.store(index + 1, Ordering::Relaxed);
         drop(slots);
 
         let mut group = self.idle_groups.pop().unwrap_or_else(|| Group::new(launch.lds));
         let lds = group.reset(id);
-        for (number, slot) in (0..).zip(numbers) {
+        for (number, slot) in (0..).zip(self.numbers.drain(..)) {
             let mut wave = match self.idle_waves.pop() {
                 Some(mut wave) => {
                     wave.clear_rows();
@@ -263,7 +265,7 @@ impl<'a> Worker<'a> {
         }
         self.waves += count as u64;
         self.groups.push(group);
-        Ok(true)
+        true
     }
 
     /// Forgets codes that the page tables no longer have.
@@ -318,7 +320,7 @@ impl<'a> Worker<'a> {
     fn retire(&mut self, group: &mut Group) {
         let mut slots = self.job.slots.lock().unwrap_or_else(PoisonError::into_inner);
         for resident in group.waves.drain(..) {
-            slots.free.insert(resident.wave.identity.slot);
+            slots.free.push(resident.wave.identity.slot);
             self.idle_waves.push(resident.wave);
         }
         drop(slots);

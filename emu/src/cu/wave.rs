@@ -235,6 +235,12 @@ impl Wave {
         unsafe { *self.word(row, lane) = value }
     }
 
+    /// The lanes of a register row. The row must be below [`Wave::row_count`].
+    pub fn row_mut(&mut self, row: u32) -> &mut [u32] {
+        // SAFETY: `word` checks the row, which is `lanes` words; the wave is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.word(row, 0), self.lanes as usize) }
+    }
+
     /// Zeroes the register rows.
     pub fn clear_rows(&mut self) {
         // SAFETY: `storage` is alive until drop, and the wave is borrowed alone.

@@ -162,8 +162,8 @@ operations! {
     // Products leave SCC alone.
     ["s_mul_i32"] u32, u32, u32 => |_, a, b, scc| a.wrapping_mul(b);
     ["s_mulk_i32"] u32, (), u32 => |old, _, b, scc| old.wrapping_mul(b);
-    ["s_mul_hi_u32"] u32, u32, u32 => |_, a, b, scc| (a as u64 * b as u64 >> 32) as u32;
-    ["s_mul_hi_i32"] u32, u32, u32 => |_, a, b, scc| (a as i32 as i64 * b as i32 as i64 >> 32) as u32;
+    ["s_mul_hi_u32"] u32, u32, u32 => |_, a, b, scc| ((a as u64 * b as u64) >> 32) as u32;
+    ["s_mul_hi_i32"] u32, u32, u32 => |_, a, b, scc| ((a as i32 as i64 * b as i32 as i64) >> 32) as u32;
     ["s_mul_u64"] u64, u64, u64 => |_, a, b, scc| a.wrapping_mul(b);
 
     // SCC: source 0 was chosen. Hardware clears it for equal sources of max also, against the manuals of GFX11 and 12.

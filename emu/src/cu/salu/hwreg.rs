@@ -159,7 +159,7 @@ fn read(wave: &Wave, family: Family, register: Register) -> u32 {
         Register::StatePriv => (wave.scc as u32) << 9,
         Register::HwId => {
             let place = Place::of(wave, 4);
-            let (shader_array, unit) = (place.unit / 16 & 1, place.unit % 16);
+            let (shader_array, unit) = ((place.unit / 16) & 1, place.unit % 16);
             place.wave & 0xf
                 | place.simd << 4
                 | unit << 8
@@ -170,7 +170,7 @@ fn read(wave: &Wave, family: Family, register: Register) -> u32 {
         }
         Register::HwId1 => {
             let place = Place::of(wave, 4);
-            let (shader_array, unit) = (place.unit / 16 & 1, place.unit % 16);
+            let (shader_array, unit) = ((place.unit / 16) & 1, place.unit % 16);
             place.wave & 0x1f | place.simd << 8 | unit << 10 | shader_array << 16 | (place.engine & 7) << 18
         }
         Register::HwId2 => who.queue_id & 0xf | (who.slot & 0x1f) << 16,
@@ -179,7 +179,7 @@ fn read(wave: &Wave, family: Family, register: Register) -> u32 {
             (who.vgprs.div_ceil(granule).saturating_sub(1) & 0xff) << 8
         }
         // LDS_SIZE 20:12, in units of 512 bytes.
-        Register::LdsAlloc => (wave.port.lds_size / 512 & 0x1ff) << 12,
+        Register::LdsAlloc => ((wave.port.lds_size / 512) & 0x1ff) << 12,
         Register::ShMemBases => (wave.port.private_aperture >> 16) | (wave.port.shared_aperture & 0xffff_0000),
         Register::FlatScratchLo => wave.scalar[scalar::FLAT_SCRATCH as usize],
         Register::FlatScratchHi => wave.scalar[scalar::FLAT_SCRATCH as usize + 1],

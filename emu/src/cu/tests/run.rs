@@ -28,7 +28,7 @@ fn work_item_ids_reach_memory() {
         machine.load(Descriptor { rsrc2: 2 << 1 | 1 << 7, ..Descriptor::new(target) }, code);
         let done = machine.run(&machine.dispatch([64, 1, 1], [300, 1, 1])).unwrap();
         for index in 0..512 {
-            let want = if index < 300 { (index / 64) << 16 | index % 64 } else { 0 };
+            let want = if index < 300 { ((index / 64) << 16) | (index % 64) } else { 0 };
             assert_eq!(machine.word(index as usize), want, "{target} item {index}");
         }
         let lanes = if matches!(target, Target::Gfx1030 | Target::Gfx1100 | Target::Gfx1201) { 32 } else { 64 };
@@ -87,7 +87,7 @@ fn each_wave_has_scratch_of_its_own() {
     for workers in [1, 2] {
         Engine::new(Target::Gfx1100, workers, HostLevel::detect()).run(&dispatch, &Idle::default()).unwrap();
         for index in 0..64 * 50 {
-            assert_eq!(machine.word(index as usize), (index / 64) << 16 | index % 64);
+            assert_eq!(machine.word(index as usize), ((index / 64) << 16) | (index % 64));
             machine.data.0[index as usize].store(0, Ordering::Relaxed);
         }
     }
