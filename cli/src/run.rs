@@ -111,7 +111,7 @@ fn program(args: &Args, command: &[OsString]) -> Result<u8, Failure> {
     tell(args, path, &code, &device);
     catch_interrupts();
     let program = Program {
-        arguments: [&[image.clone()], rest].concat(),
+        arguments: [std::slice::from_ref(image), rest].concat(),
         environment: std::env::vars_os().map(|(key, value)| join(key, value)).collect(),
         threads: [args.threads_x, args.threads_y, args.threads_z],
         blocks: [args.blocks_x, args.blocks_y, args.blocks_z],

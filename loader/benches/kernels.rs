@@ -3,6 +3,8 @@
 //!
 //! `cargo bench -p kfdrun-loader`; a word after `--` runs the kernels whose names hold it.
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "../tests/common/mod.rs"]
 mod common;
 
@@ -236,9 +238,9 @@ fn main() {
         let part = lanes32 / 2 + 1;
         let values = [o.clone(), value(turns), value(part)];
         bench.run(&format!("the same, {part} lanes"), "ten_partial", lanes32, lanes32, &values, None);
-        bench.run("empty kernel, one wave", "empty", lanes32, lanes32, &[o.clone()], None);
-        bench.latency(lanes32, &[o.clone()]);
-        bench.run("empty kernel, 16384 waves", "empty", 256, 16384 * lanes32, &[o.clone()], None);
+        bench.run("empty kernel, one wave", "empty", lanes32, lanes32, std::slice::from_ref(&o), None);
+        bench.latency(lanes32, std::slice::from_ref(&o));
+        bench.run("empty kernel, 16384 waves", "empty", 256, 16384 * lanes32, std::slice::from_ref(&o), None);
         let n = 1 << 16;
         bench.run(
             "collatz 65536",

@@ -1,6 +1,8 @@
 //! Kernels of other people's sources, with right answers, when a folder of them and clang-22 are at hand (`KFDRUN_CASES`,
 //! or `../shared/cases` beside the repository). Without either every test here prints that it skips.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Setup, address, read};

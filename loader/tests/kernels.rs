@@ -1,6 +1,8 @@
 //! Kernels through the library: arguments, work-groups, LDS, hidden arguments, data that persists, faults that the
 //! process survives.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Setup, TARGETS, address, read};

@@ -1,6 +1,6 @@
 //! An emulated machine, and launches on it.
 
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, clippy::unwrap_used)]
 
 use kfd::{Buffer, Device, Kfd, Kind, Topology};
 use loader::{Error, Gpu, GpuOptions, Image, Launch, Pending, Shape, Value};

@@ -6,11 +6,11 @@
 
 mod alu;
 mod control;
+#[cfg(test)]
+mod coverage;
 mod exec;
 mod float;
 mod hwreg;
-#[cfg(test)]
-mod coverage;
 #[cfg(test)]
 mod tests;
 

@@ -83,7 +83,7 @@ impl Image {
                 // Base, swizzle, size, and what ROCR writes into word 3.
                 srd: [
                     SCRATCH as u32,
-                    if machine.target == Target::Gfx1030 { 0x8000_0000 } else { 1 << 31 },
+                    1 << 31,
                     SCRATCH_BYTES as u32,
                     if machine.target == Target::Gfx1030 { 0x2181_4fac } else { 0x00ea_4fac },
                 ],

@@ -6,6 +6,7 @@
 
 mod shape;
 #[cfg(test)]
+#[allow(clippy::unnecessary_cast)]
 mod tests;
 
 use super::convert::bf16_from_f32;
@@ -179,7 +180,7 @@ impl Matrix {
     fn flips(&self, index: usize, k: usize) -> bool {
         let mask = if self.shape.layout == Layout::Mfma {
             0
-        } else if k % 2 == 0 {
+        } else if k.is_multiple_of(2) {
             self.neg
         } else {
             self.neg_hi
