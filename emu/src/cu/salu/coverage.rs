@@ -41,6 +41,8 @@ fn every_scalar_operation_is_executed_or_refused_on_purpose() {
                 // REALTIME, the work-group's barrier.
                 name if name.starts_with("s_sendmsg_rtn") => word = word & !0xff | 131,
                 name if name.contains("barrier_s") => word = word & !0xff | 193,
+                // Without operands there is no immediate either.
+                _ if fields[0] == "sopp" && fields[4] == "-" => word &= !0xffff,
                 _ => {}
             }
             let mut bytes = [0; 16];
