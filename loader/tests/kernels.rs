@@ -138,8 +138,6 @@ fn bad_launches_are_refused_before_anything_runs() {
     };
     let address = address(&out);
     let three = [address.clone(), address.clone(), Value::from(1u32)];
-    let said = refused("reduce", 64, &three, 0);
-    assert!(said.contains("[256, 1, 1]") || said.contains("max_flat_workgroup_size"), "{said}");
     let said = refused("reduce", 512, &three, 0);
     assert!(said.contains("max_flat_workgroup_size is 256"), "{said}");
     let said = refused("reduce", 256, &three, 65536);

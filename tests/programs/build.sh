@@ -10,7 +10,7 @@ if [ "${1:-}" = --check ]; then
   trap 'rm -rf "$out"' EXIT
 fi
 mkdir -p "$out"
-flags=(--target=amdgcn-amd-amdhsa -nogpulib -nostdlib -ffreestanding -O2 -flto -fuse-ld=lld-22 -Wl,--build-id=none -Wno-unused-parameter)
+flags=(--target=amdgcn-amd-amdhsa -nogpulib -nostdlib -ffreestanding -O2 -flto -fuse-ld=lld-22 -Wl,--build-id=none -ffile-compilation-dir=. -Wno-unused-parameter)
 build() { # name target sources... [-- flags]
   local name=$1 target=$2
   shift 2
@@ -42,7 +42,7 @@ done
 clang-22 "${flags[@]}" -mcpu=gfx1100 -mwavefrontsize64 groups.c start.c -o "$out/groups-wave64.gfx1100"
 # OpenCL C and HIP, without their libraries. Formats of printf are taken out of the code before link-time optimisation.
 opencl=(-fno-lto -fhosted -x cl -cl-std=CL2.0 -Xclang -finclude-default-header)
-hip=(-x hip --cuda-device-only -nogpuinc -mprintf-kind=buffered --no-gpu-bundle-output -Wno-unused-command-line-argument)
+hip=(-x hip --cuda-device-only -fuse-cuid=none -nogpuinc -mprintf-kind=buffered --no-gpu-bundle-output -Wno-unused-command-line-argument)
 for target in "${every[@]}"; do
   build arguments "$target" "${opencl[@]}" arguments.cl
   build prints "$target" "${opencl[@]}" prints.cl

@@ -40,7 +40,7 @@ KERNEL GROUP(1024) void shape(u32 *out) {
   out[9] = *(const u16 __attribute__((address_space(4))) *)(implicit + 18);
   out[10] = *(const u16 __attribute__((address_space(4))) *)(implicit + 64);
 }
-u32 counter = 7;
+__attribute__((visibility("protected"), used)) u32 counter = 7;
 KERNEL GROUP(1) void persist(u32 *out) { out[0] = counter++; }
 KERNEL GROUP(64) void store_null(u32 *out, u64 where) {
   out[0] = 1;
