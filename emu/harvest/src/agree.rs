@@ -40,7 +40,7 @@ impl Agreement {
         let key = format!("{} / {}", mnemonic(expected), mnemonic(&ours));
         let entry = self.different.entry(key).or_default();
         entry.0 += 1;
-        let hex: Vec<String> = bytes[..len].iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex: Vec<String> = padded.iter().take(len).map(|byte| format!("{byte:02x}")).collect();
         entry.1 = format!("llvm: {expected}\n      ours: {ours}\n      [{}]", hex.join(" "));
     }
 
@@ -131,4 +131,30 @@ pub fn samples(target: Target, count: u32) -> Result<Agreement, McError> {
         agreement.compare(target, candidate, len, 0, &line.text);
     }
     Ok(agreement)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_counts_and_keeps_an_example() {
+        let mut agreement = Agreement::default();
+        // v_mov_b32_e32 v1, s4
+        let bytes = 0x7e02_0204u32.to_le_bytes();
+        agreement.compare(Target::Gfx90a, &bytes, 4, 0, "v_mov_b32_e32 v1, s4");
+        agreement.compare(Target::Gfx90a, &bytes, 4, 0, "v_mov_b32_e32 v1, s5");
+        agreement.compare(Target::Gfx90a, &bytes, 8, 0, "v_mov_b32_e32 v1, s4");
+        assert_eq!((agreement.total, agreement.equal), (3, 1));
+        assert_eq!(agreement.different["v_mov_b32_e32 / v_mov_b32_e32"].0, 1);
+        assert_eq!(agreement.different["v_mov_b32_e32 / (4"].0, 1);
+    }
+
+    #[test]
+    fn data_must_be_refused() {
+        let mut agreement = Agreement::default();
+        agreement.compare(Target::Gfx1100, &0xbf9f_deadu32.to_le_bytes(), 4, 0, ".long 0xbf9fdead");
+        agreement.compare(Target::Gfx1100, &0xbf9f_0000u32.to_le_bytes(), 4, 0, ".long 0xbf9f0000");
+        assert_eq!((agreement.total, agreement.equal), (2, 1));
+    }
 }

@@ -141,3 +141,32 @@ fn register(text: &str, half: bool) -> Option<Token> {
     let dwords = u8::try_from(last.checked_sub(first)? + 1).ok()?;
     Some(Token::Register { class, number: first, dwords, half })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_operands_and_modifiers_apart() {
+        let load = Instruction::parse("global_load_dword v8, v[24:25], off offset:-8 glc");
+        assert_eq!(load.mnemonic, "global_load_dword");
+        assert_eq!(load.raw, ["v8", "v[24:25]", "off"]);
+        assert_eq!(load.operands[1], Token::Register { class: 'v', number: 24, dwords: 2, half: false });
+        assert_eq!(load.modifiers, ["offset:-8", "glc"]);
+        let getreg = Instruction::parse("s_getreg_b32 s12, hwreg(HW_REG_MODE, 0, 1)");
+        assert_eq!(getreg.raw, ["s12", "hwreg(HW_REG_MODE, 0, 1)"]);
+        let nop = Instruction::parse("v_nop quad_perm:[0,1,2,3] row_mask:0xf");
+        assert!(nop.operands.is_empty());
+        assert_eq!(nop.modifiers, ["quad_perm:[0,1,2,3]", "row_mask:0xf"]);
+    }
+
+    #[test]
+    fn tells_registers_from_numbers_and_names() {
+        let half = Instruction::parse("v_mov_b16 v8.l, 0.5");
+        assert_eq!(half.operands[0], Token::Register { class: 'v', number: 8, dwords: 1, half: true });
+        assert_eq!(half.operands[1], Token::Constant("0.5".to_owned()));
+        assert_eq!(Instruction::parse("s_nop 0x10").operands, [Token::Constant("0x10".to_owned())]);
+        assert_eq!(Instruction::parse("v_x vcc").operands, [Token::Special("vcc".to_owned())]);
+        assert_eq!(Instruction::parse("v_x attr0.x").operands, [Token::Other("attr0.x".to_owned())]);
+    }
+}
