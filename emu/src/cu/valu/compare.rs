@@ -17,11 +17,14 @@ trait Comparable: Source {
 }
 
 macro_rules! comparable {
-    ($($type:ty, |$value:ident| $key:expr, $never:expr;)*) => {$(
+    ($($type:ty, |$value:ident| $key:expr, $is_number:expr;)*) => {$(
         impl Comparable for $type {
             #[inline(always)]
             fn compare<const CONDITION: u8>(a: $type, b: $type) -> bool {
                 let key = |$value: $type| $key;
+                #[allow(unused_variables)]
+                let is_number = |$value: $type| $is_number;
+                let ordered = is_number(a) & is_number(b);
                 let (a, b) = (key(a), key(b));
                 let holds = match CONDITION & 7 {
                     0 => false,
@@ -29,9 +32,9 @@ macro_rules! comparable {
                     2 => a == b,
                     3 => a <= b,
                     4 => a > b,
-                    5 => a < b || a > b,
+                    5 => ordered && a != b,
                     6 => a >= b,
-                    _ => $never || (a == a && b == b),
+                    _ => ordered,
                 };
                 holds != (CONDITION >= 8)
             }
@@ -46,9 +49,9 @@ comparable! {
     i64, |value| value, true;
     u16, |value| value, true;
     i16, |value| value, true;
-    f32, |value| value, false;
-    f64, |value| value, false;
-    F16, |value| value.to_f32(), false;
+    f32, |value| value, !value.is_nan();
+    f64, |value| value, !value.is_nan();
+    F16, |value| value.to_f32(), !value.is_nan();
 }
 
 impl<T: Comparable, const CONDITION: u8> Op for Compare<T, CONDITION> {

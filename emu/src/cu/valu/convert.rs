@@ -86,13 +86,7 @@ fn f16_towards_zero(value: f32) -> u32 {
 /// -1..1 to -32767..32767, to nearest even; a NaN gives 0.
 #[inline(always)]
 pub fn snorm(value: f32) -> u32 {
-    let clamped = if value > 1.0 {
-        1.0
-    } else if value < -1.0 {
-        -1.0
-    } else {
-        value
-    };
+    let clamped = value.clamp(-1.0, 1.0);
     to_i32((clamped * 32767.0).round_ties_even()) as u32 & 0xffff
 }
 
@@ -196,10 +190,9 @@ pub mod int {
         FrexpExpI32F32 = v_frexp_exp_i32_f32 [_cx](a: f32) -> i32 { if a.is_finite() { float32::frexp(a).1 } else { 0 } }
         FrexpExpI32F64 = v_frexp_exp_i32_f64 [_cx](a: f64) -> i32 { if a.is_finite() { float64::frexp(a).1 } else { 0 } }
         FrexpExpI16F16 = v_frexp_exp_i16_f16 [_cx](a: F16) -> i16 {
-            let a = a.to_f32();
-            if a.is_finite() { float32::frexp(a).1 as i16 } else { 0 }
+            super::super::float16::frexp(a).1 as i16
         }
-        PackB32F16 = v_pack_b32_f16 [_cx](a: F16, b: F16) -> u32 { halves(a.0 as u32, b.0 as u32) }
+        PackB32F16 = v_pack_b32_f16 [_cx](a: F16, b: F16) -> u32 { halves(a.0, b.0) }
     }
 }
 

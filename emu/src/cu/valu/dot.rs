@@ -114,7 +114,7 @@ pub mod int {
 /// Half `high` of a packed source as f32.
 #[inline(always)]
 fn half(cx: Cx, pair: PF16, index: u32, high: u32) -> F16 {
-    F16(choose(cx.imm, pair.0, index, high))
+    F16(choose(cx.imm, pair.0, index, high) as u32)
 }
 
 /// `c` plus two products, summed in f64 and rounded once.
@@ -151,7 +151,7 @@ where
 /// negation.
 #[inline(always)]
 fn mix(imm: i32, word: u32, index: u32) -> f32 {
-    let half = F16((word >> (16 * bit(imm, OP_SEL, index))) as u16);
+    let half = F16(word >> (16 * bit(imm, OP_SEL, index)) & 0xffff);
     // A signalling f16 stays one.
     let value = if bit(imm, OP_SEL_HI, index) != 0 { half.to_f32() } else { f32::from_bits(word) };
     let keep = !(bit(imm, NEG_HI, index) << 31);

@@ -2,7 +2,6 @@
 
 use super::define::{float_ops, lane, sources};
 use super::f16::F16;
-use super::float64::exp2i;
 use super::nan::{Float, first_nan};
 use super::op::{Cx, Op, mode};
 use super::select::{max, max_nan, maximum, min, min_nan, minimum};
@@ -15,16 +14,20 @@ pub fn single(value: f32) -> F16 {
     F16::from_f32(value)
 }
 
-/// `a * b + c`, rounded once: f64 holds the product exactly and its sum with enough places to spare.
-#[inline(always)]
-pub fn fma(a: F16, b: F16, c: F16) -> F16 {
-    F16::from_f64(a.to_f64() * b.to_f64() + c.to_f64())
-}
-
 /// Product and sum rounded apart.
 #[inline(always)]
 fn mad(a: F16, b: F16, c: F16) -> F16 {
     single(single(a.to_f32() * b.to_f32()).to_f32() + c.to_f32())
+}
+
+/// Mantissa in 0.5..1 and exponent; zeros, infinities and NaNs are their own mantissa with exponent 0.
+#[inline(always)]
+pub fn frexp(value: F16) -> (F16, i32) {
+    // Every f16 is a normal f32, or zero.
+    let bits = value.to_f32().to_bits();
+    let exponent = (bits >> 23 & 0xff) as i32;
+    let mantissa = f32::from_bits(bits & 0x807f_ffff | 0x3f00_0000);
+    if exponent == 0 || exponent == 0xff { (value, 0) } else { (single(mantissa), exponent - 126) }
 }
 
 /// Median of three numbers.
@@ -41,9 +44,9 @@ float_ops! {
     SubF16 = v_sub_f16 [_cx](a: F16, b: F16) -> F16 { single(a.to_f32() - b.to_f32()) } .soft(soft::sub16)
     SubrevF16 = v_subrev_f16 [_cx](a: F16, b: F16) -> F16 { single(b.to_f32() - a.to_f32()) } .soft(soft::subrev16)
     MulF16 = v_mul_f16 [_cx](a: F16, b: F16) -> F16 { single(a.to_f32() * b.to_f32()) } .soft(soft::mul16)
-    FmacF16 = v_fmac_f16 v_fmaak_f16 v_fmamk_f16 v_fma_legacy_f16 [_cx](a: F16, b: F16, c: F16) -> F16 { fma(a, b, c) }
+    FmacF16 = v_fmac_f16 v_fmaak_f16 v_fmamk_f16 v_fma_legacy_f16 [_cx](a: F16, b: F16, c: F16) -> F16 { F16::fma(a, b, c) }
         .soft(soft::fma16)
-    FmaF16 = v_fma_f16 [_cx](a: F16, b: F16, c: F16) -> F16 { fma(a, b, c) } .soft(soft::fma16) .keeps()
+    FmaF16 = v_fma_f16 [_cx](a: F16, b: F16, c: F16) -> F16 { F16::fma(a, b, c) } .soft(soft::fma16) .keeps()
     MacF16 = v_mac_f16 v_madak_f16 v_madmk_f16 v_mad_legacy_f16 [_cx](a: F16, b: F16, c: F16) -> F16 { mad(a, b, c) }
         .soft(soft::mad16)
     MadF16 = v_mad_f16 [_cx](a: F16, b: F16, c: F16) -> F16 { mad(a, b, c) } .soft(soft::mad16) .keeps()
@@ -99,10 +102,11 @@ float_ops! {
         single(if fraction > BELOW_ONE { BELOW_ONE } else { fraction })
     }
     LdexpF16 = v_ldexp_f16 [_cx](a: F16, b: i16) -> F16 {
-        F16::from_f64(a.to_f64() * exp2i((b as i32).clamp(-100, 100)))
+        // Exact in f32 for all exponents that can make a difference.
+        let scale = f32::from_bits((((b as i32).clamp(-60, 60) + 127) as u32) << 23);
+        single(a.to_f32() * scale)
     } .soft(soft::ldexp16)
     FrexpMantF16 = v_frexp_mant_f16 [_cx](a: F16) -> F16 {
-        let value = a.to_f32();
-        if value.is_finite() { single(super::float32::frexp(value).0) } else { a }
+        frexp(a).0
     }
 }

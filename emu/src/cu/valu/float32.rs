@@ -262,7 +262,7 @@ float_ops! {
 
     MullitF32 = v_mullit_f32 [_cx](a: f32, b: f32, c: f32) -> f32 {
         // The lowest number where the light does not reach; NaNs of the product are quieted as always.
-        if !(b > f32::MIN) || !(c > 0.0) { f32::MIN } else { a * b }
+        if b > f32::MIN && c > 0.0 { a * b } else { f32::MIN }
     }
     CubeidF32 = v_cubeid_f32 [_cx](a: f32, b: f32, c: f32) -> f32 { cube_id(a, b, c) }
     CubescF32 = v_cubesc_f32 [_cx](a: f32, b: f32, c: f32) -> f32 { cube_s(a, b, c) }

@@ -55,6 +55,9 @@ const PREPARED: usize = 6;
 /// MODE's state in which handlers run.
 const DEFAULT: u32 = 0xf0;
 
+/// MODE.FP16_OVFL: an f16 result that overflows is the largest number, not infinity.
+const OVERFLOW: u32 = 1 << 23;
+
 /// Sign bit within the highest register of a number.
 fn sign_bit(kind: Kind) -> u32 {
     match kind {
@@ -250,8 +253,8 @@ fn each_number(kind: Kind, low: &mut [u32], high: &mut [u32], change: impl Fn(f6
                 }
             }
             Kind::F16 => {
-                if let Some(value) = change(F16(*low as u16).to_f64()) {
-                    *low = F16::from_f64(value).0 as u32;
+                if let Some(value) = change(F16(*low & 0xffff).to_f64()) {
+                    *low = F16::from_f64(value).0;
                 }
             }
             Kind::F64 => {
@@ -263,8 +266,8 @@ fn each_number(kind: Kind, low: &mut [u32], high: &mut [u32], change: impl Fn(f6
             }
             Kind::PF16 => {
                 for shift in [0, 16] {
-                    if let Some(value) = change(F16((*low >> shift) as u16).to_f64()) {
-                        *low = *low & !(0xffff << shift) | (F16::from_f64(value).0 as u32) << shift;
+                    if let Some(value) = change(F16(*low >> shift & 0xffff).to_f64()) {
+                        *low = *low & !(0xffff << shift) | (F16::from_f64(value).0) << shift;
                     }
                 }
             }
@@ -294,8 +297,10 @@ fn place(sdwa: Sdwa, result: u32, old: u32) -> u32 {
 unsafe fn run<V: Level, const L: usize>(wave: &mut Wave, inst: &Inst, general: &General) {
     let mode = wave.mode;
     let soft = general.soft.filter(|_| mode & 0xf != 0);
+    let limited = mode & OVERFLOW != 0 && general.soft.is_some() && matches!(general.dst, Kind::F16 | Kind::PF16);
     let post = general.dst.dwords() != 0
-        && (general.omod != 0
+        && (limited
+            || general.omod != 0
             || general.clamp
             || general.sdwa.is_some()
             || soft.is_some()
@@ -330,7 +335,7 @@ unsafe fn run<V: Level, const L: usize>(wave: &mut Wave, inst: &Inst, general: &
             wave.set_exec(writers);
         }
     }
-    wave.mode = mode & !0xff | DEFAULT;
+    wave.mode = mode & !(0xff | if limited { OVERFLOW } else { 0 }) | DEFAULT;
     if post {
         // SAFETY: the caller vouches for the instruction.
         unsafe { run_apart::<V, L>(wave, inst, inner, general, mode, soft) };
@@ -372,6 +377,12 @@ unsafe fn run_apart<V: Level, const L: usize>(
     }
     let words = result.as_flattened_words();
     let (low, high) = words[..2 * L].split_at_mut(L);
+    if mode & OVERFLOW != 0 && general.soft.is_some() {
+        for (lane, word) in low.iter_mut().enumerate() {
+            // SAFETY: the caller vouches for the sources.
+            *word = unsafe { limit::<L>(wave, &inner, general, lane, *word) };
+        }
+    }
     finish(general, mode, low, high);
     let full = wave.exec == u64::MAX >> (64 - L);
     // SAFETY: lowering checked the destination's rows.
@@ -394,6 +405,40 @@ unsafe fn run_apart<V: Level, const L: usize>(
             }
         }
     }
+}
+
+/// A result of f16, or two, with infinities that are not those of a source replaced by the largest number.
+///
+/// # Safety
+/// The vector sources of `inner` are prepared.
+unsafe fn limit<const L: usize>(wave: &mut Wave, inner: &Inst, general: &General, lane: usize, word: u32) -> u32 {
+    let mut word = word;
+    let halves = match general.dst {
+        Kind::F16 => 1,
+        Kind::PF16 => 2,
+        _ => 0,
+    };
+    for high in 0..halves {
+        if word >> (16 * high) & 0x7fff != 0x7c00 {
+            continue;
+        }
+        let mut infinite = false;
+        for (index, kind) in general.src.iter().enumerate().filter(|(_, kind)| kind.dwords() == 1) {
+            // SAFETY: the caller vouches for the sources.
+            let bits = unsafe { *wave.src::<L>(inner.src[index], 2 * index).add(lane) };
+            infinite |= match kind {
+                Kind::F32 => bits & 0x7fff_ffff == 0x7f80_0000,
+                Kind::PF16 => choose(inner.imm, bits, index as u32, high) & 0x7fff == 0x7c00,
+                Kind::F16 if general.mixed => choose(inner.imm, bits, index as u32, 0) & 0x7fff == 0x7c00,
+                Kind::F16 => bits >> ((inner.aux >> index & AUX_HIGH) * 16) & 0x7fff == 0x7c00,
+                _ => false,
+            };
+        }
+        if !infinite {
+            word -= 1 << (16 * high);
+        }
+    }
+    word
 }
 
 /// Computes lane by lane in integers, for rounding modes the handlers do not have.

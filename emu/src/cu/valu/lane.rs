@@ -95,11 +95,12 @@ impl Kind {
         matches!(self, Kind::F16 | Kind::F32 | Kind::F64)
     }
 
-    /// The MODE bits that govern arithmetic on it: rounding in 3:0, denormals in 7:4.
+    /// The MODE bits that govern arithmetic on it: rounding in 3:0, denormals in 7:4, FP16_OVFL in 23.
     pub const fn mode(self) -> u32 {
         match self {
             Kind::F32 => 0x33,
-            Kind::F16 | Kind::F64 | Kind::PF16 => 0xcc,
+            Kind::F64 => 0xcc,
+            Kind::F16 | Kind::PF16 => 0x80_00cc,
             _ => 0,
         }
     }
@@ -300,15 +301,15 @@ macro_rules! source16 {
 
             #[inline(always)]
             fn get(chunk: Self::Chunk<'_>, lane: usize) -> $type {
-                $from((chunk.0[lane] >> (chunk.1 & 31)) as u16)
+                $from(chunk.0[lane] >> (chunk.1 & 31) & 0xffff)
             }
         }
     )*};
 }
 
 source16! {
-    u16, B16, |half| half;
-    i16, B16, |half: u16| half as i16;
+    u16, B16, |half| half as u16;
+    i16, B16, |half| half as u16 as i16;
     F16, F16, F16;
 }
 
@@ -395,7 +396,7 @@ pub struct Buffer {
 impl Buffer {
     /// An empty one.
     #[inline(always)]
-    pub fn new() -> Buffer {
+    pub fn empty() -> Buffer {
         let words = [MaybeUninit::uninit(); CHUNK];
         Buffer { low: words, high: words, mask: words }
     }
@@ -573,14 +574,13 @@ macro_rules! dest16 {
 
             #[inline(always)]
             fn put(buffer: &mut Buffer, lane: usize, value: $type) {
-                let half: u16 = $to(value);
-                buffer.low[lane].write(half as u32);
+                buffer.low[lane].write($to(value));
             }
 
             #[inline(always)]
             unsafe fn get(buffer: &Buffer, lane: usize) -> $type {
                 // SAFETY: the caller vouches for it.
-                $from(unsafe { buffer.low[lane].assume_init() } as u16)
+                $from(unsafe { buffer.low[lane].assume_init() })
             }
 
             $(
@@ -608,8 +608,8 @@ macro_rules! dest16 {
 }
 
 dest16! {
-    u16, B16, |value| value, |half| half;
-    i16, B16, |value| value as u16, |half: u16| half as i16;
+    u16, B16, |value| value as u32, |half| half as u16;
+    i16, B16, |value| value as u16 as u32, |half| half as u16 as i16;
     F16, F16, |value: F16| value.0, F16, any_nan16;
 }
 

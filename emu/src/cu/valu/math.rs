@@ -301,7 +301,7 @@ macro_rules! div_fmas {
                 if cx.vcc() { sum * scale } else { sum }
             }
 
-            /// Denormals as well as NaNs.
+            /// Denormals, and what was rounded up to the smallest normal number, as well as NaNs.
             #[inline(always)]
             unsafe fn any_special<V: Level>(_: &Buffer) -> bool {
                 true
@@ -309,7 +309,7 @@ macro_rules! div_fmas {
 
             #[inline(always)]
             fn is_special(value: $float) -> bool {
-                !(value.abs() >= <$float>::MIN_POSITIVE)
+                value.is_nan() || value.abs() <= <$float>::MIN_POSITIVE
             }
 
             #[inline(always)]
@@ -376,9 +376,9 @@ pub mod float {
         RcpF64 = v_rcp_f64 [_cx](a: f64) -> f64 { 1.0 / a }
         RsqF64 = v_rsq_f64 [_cx](a: f64) -> f64 { 1.0 / a.sqrt() }
         SqrtF64 = v_sqrt_f64 [_cx](a: f64) -> f64 { a.sqrt() }
-        RcpF16 = v_rcp_f16 [_cx](a: F16) -> F16 { half(1.0 / a.to_f64()) }
-        RsqF16 = v_rsq_f16 [_cx](a: F16) -> F16 { half(1.0 / a.to_f64().sqrt()) }
-        SqrtF16 = v_sqrt_f16 [_cx](a: F16) -> F16 { half(a.to_f64().sqrt()) }
+        RcpF16 = v_rcp_f16 [_cx](a: F16) -> F16 { F16::from_f32(1.0 / a.to_f32()) }
+        RsqF16 = v_rsq_f16 [_cx](a: F16) -> F16 { F16::from_f32(1.0 / a.to_f32().sqrt()) }
+        SqrtF16 = v_sqrt_f16 [_cx](a: F16) -> F16 { F16::from_f32(a.to_f32().sqrt()) }
         ExpF16 = v_exp_f16 [_cx](a: F16) -> F16 { half(exp_of(a.to_f64())) }
         LogF16 = v_log_f16 [_cx](a: F16) -> F16 { half(log_of(a.to_f64())) }
         SinF16 = v_sin_f16 [_cx](a: F16) -> F16 { half(in_turns(a.to_f64(), 0)) }

@@ -34,5 +34,4 @@ pub mod table;
 pub use lower::lower;
 
 #[cfg(test)]
-#[allow(dead_code, missing_docs, clippy::should_implement_trait)]
-pub mod tests;
+mod tests;

@@ -109,7 +109,7 @@ own_nan! { f32 f64 F16 }
 impl NanSource<f32> for F16 {
     #[inline(always)]
     fn nan_or(self, otherwise: f32) -> f32 {
-        let payload = ((self.0 & 0x8000) as u32) << 16 | 0x7fc0_0000 | ((self.0 & 0x3ff) as u32) << 13;
+        let payload = (self.0 & 0x8000) << 16 | 0x7fc0_0000 | (self.0 & 0x3ff) << 13;
         if F16::is_nan(self) { f32::from_bits(payload) } else { otherwise }
     }
 }
@@ -118,7 +118,7 @@ impl NanSource<F16> for f32 {
     #[inline(always)]
     fn nan_or(self, otherwise: F16) -> F16 {
         let bits = self.to_bits();
-        let payload = (bits >> 16 & 0x8000 | 0x7e00 | bits >> 13 & 0x3ff) as u16;
+        let payload = bits >> 16 & 0x8000 | 0x7e00 | bits >> 13 & 0x3ff;
         if f32::is_nan(self) { F16(payload) } else { otherwise }
     }
 }

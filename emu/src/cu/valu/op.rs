@@ -126,7 +126,7 @@ unsafe fn body<O: Op, V: Level>(wave: &mut Wave, inst: &Inst) {
             let a = O::A::chunk(a, start);
             let b = O::B::chunk(b, start);
             let c = O::C::chunk(c, start);
-            let mut out = Buffer::new();
+            let mut out = Buffer::empty();
             if !O::chunk::<V>(a, b, c, &mut out) {
                 for lane in 0..if O::HIDDEN { lanes() } else { CHUNK } {
                     cx.lane = (start + lane) as u32;

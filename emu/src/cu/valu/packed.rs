@@ -109,7 +109,7 @@ macro_rules! half {
 half! {
     u16, P16, |bits| bits, |value| value;
     i16, P16, |bits| bits as i16, |value| value as u16;
-    F16, PF16, |bits| F16(bits), |value| value.0;
+    F16, PF16, |bits| F16(bits as u32), |value| value.0 as u16;
     (), (), |_bits| (), |_value| 0;
 }
 

@@ -192,7 +192,7 @@ impl Matrix {
     fn number(&self, element: Element, bits: u64) -> f32 {
         let bits = bits as u32;
         match element {
-            Element::F16 => F16(bits as u16).to_f32(),
+            Element::F16 => F16(bits).to_f32(),
             Element::Bf16 => f32::from_bits(bits << 16),
             Element::Fp8 => fp8::decode(if self.fnuz { fp8::E4M3_FNUZ } else { fp8::E4M3 }, bits as u8),
             Element::Bf8 => fp8::decode(if self.fnuz { fp8::E5M2_FNUZ } else { fp8::E5M2 }, bits as u8),

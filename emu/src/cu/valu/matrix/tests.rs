@@ -49,7 +49,7 @@ fn check(target: Target, lanes: u32, level: HostLevel, name: &'static str, regis
     let mut random = Random(7);
     let range = if shape.a == Element::Iu4 { 8 } else { 16 };
     let mut small =
-        |count: usize| -> Vec<i32> { (0..count).map(|_| (random.next() % range) as i32 - range as i32 / 2).collect() };
+        |count: usize| -> Vec<i32> { (0..count).map(|_| (random.bits() % range) as i32 - range as i32 / 2).collect() };
     let (m, n, k) = (shape.m, shape.n, shape.k);
     let (a, b, c) = (small(shape.blocks * m * k), small(shape.blocks * k * n), small(shape.blocks * m * n));
     // GFX11 holds A and B once for each group of 16 lanes, and every group is the same.

@@ -99,12 +99,12 @@ fn valu_each() {
             for (index, kind) in entry.src.iter().enumerate() {
                 for lane in 0..32 {
                     let near = match kind {
-                        Kind::F32 => 0x3f00_0000 + random.next() % 0xff_ffff,
-                        Kind::F64 => 0x3fe0_0000_0000_0000 + (random.next() >> 12),
+                        Kind::F32 => 0x3f00_0000 + random.bits() % 0xff_ffff,
+                        Kind::F64 => 0x3fe0_0000_0000_0000 + (random.bits() >> 12),
                         Kind::F16 | Kind::PF16 => {
-                            0x3800 + random.next() % 0x7ff + ((0x3800 + random.next() % 0x7ff) << 16)
+                            0x3800 + random.bits() % 0x7ff + ((0x3800 + random.bits() % 0x7ff) << 16)
                         }
-                        _ => random.next(),
+                        _ => random.bits(),
                     };
                     rig.set64(16 + 4 * index as u32, lane, near);
                 }

@@ -12,10 +12,10 @@ fn fill(rig: &mut Rig, entry: &Entry, random: &mut Random) {
         }
     }
     for lane in 0..rig.lanes() {
-        rig.set64(8, lane, random.next());
+        rig.set64(8, lane, random.bits());
     }
-    rig.set_vcc(random.next());
-    rig.wave.set_scalar64(20, random.next());
+    rig.set_vcc(random.bits());
+    rig.wave.set_scalar64(20, random.bits());
 }
 
 /// Registers and VCC after an instruction.

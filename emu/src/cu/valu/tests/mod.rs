@@ -1,7 +1,14 @@
 //! Vector instructions on a wave of their own.
 
 mod bench;
+mod division;
+mod float;
+mod integer;
 mod levels;
+mod modifiers;
+mod oracle;
+mod rules;
+mod softfloat;
 
 use crate::cu::level::HostLevel;
 use crate::cu::lower::{ConstantPool, Lowering, Unsupported};
@@ -9,7 +16,7 @@ use crate::cu::mem::MemoryPort;
 use crate::cu::valu::lane::Kind;
 use crate::cu::valu::table::Entry;
 use crate::cu::wave::{Wave, scalar};
-use crate::isa::{Decoded, Family, Format, Mods, Operand, Special, Target};
+use crate::isa::{Decoded, Format, Mods, Operand, Special, Target};
 use crate::memory::AddressSpace;
 use std::sync::Arc;
 
@@ -158,7 +165,7 @@ pub fn op(mnemonic: &'static str, dst: Operand, sources: &[Operand]) -> Decoded 
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -167,12 +174,12 @@ impl Random {
     }
 
     fn choose<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.next() as usize % from.len()]
+        from[self.bits() as usize % from.len()]
     }
 
     /// A value of a kind: half the time one of its edges, else any bits or a number near 1.
     fn value(&mut self, kind: Kind) -> u64 {
-        let any = self.next();
+        let any = self.bits();
         let edge = any >> 62 < 2;
         let near = any >> 61 & 1 != 0;
         match kind {
@@ -316,14 +323,12 @@ fn plain(entry: &Entry, dst: u16) -> Decoded {
         decoded.dst = operand(entry.dst, dst);
         decoded.dst2 = if entry.mask { VCC } else { Operand::None };
     }
-    if name.starts_with("v_pk_") || name.contains("_mix") || name.starts_with("v_dot") {
+    if name.starts_with("v_pk_") && name != "v_pk_fmac_f16"
+        || name.contains("_mix")
+        || name.starts_with("v_dot") && !name.ends_with("f16_f16") && !name.ends_with("bf16_bf16")
+    {
         decoded.format = Format::Vop3p;
         decoded.mods.op_sel_hi = 7;
     }
     decoded
-}
-
-/// Whether an operation's first name exists on GFX9, whose 16-bit results it then follows.
-fn family(rig: &Rig) -> Family {
-    rig.target.family()
 }
