@@ -175,9 +175,9 @@ impl Element {
             Number::Snorm => (signed as f32 / low_mask(width - 1) as f32).max(-1.0).to_bits(),
             Number::Float => match width {
                 32 => bits,
-                16 => F16(bits as u16).to_f32().to_bits(),
+                16 => F16(bits & 0xffff).to_f32().to_bits(),
                 // 5 exponent bits as f16 has them, and no sign.
-                _ => F16((bits << (15 - width)) as u16).to_f32().to_bits(),
+                _ => F16(bits << (15 - width) & 0xffff).to_f32().to_bits(),
             },
         }
     }
@@ -348,7 +348,7 @@ unsafe fn store_format<const L: usize>(wave: &mut Wave, inst: &Inst) {
                     match typed.element.number {
                         Number::Uint => half as u32,
                         Number::Sint => half as i16 as u32,
-                        _ => F16(half).to_f32().to_bits(),
+                        _ => F16(half as u32).to_f32().to_bits(),
                     }
                 } else {
                     *data.add(lane + index * L)
