@@ -193,7 +193,9 @@ pub fn apply32(op: Rmw, old: u32, data: u32, cmp: u32) -> u32 {
         Rmw::FAdd => (a + b).to_bits(),
         Rmw::FMin => minimum!(a, b, true).to_bits(),
         Rmw::FMax => minimum!(a, b, false).to_bits(),
-        Rmw::PkAddF16 => halves(old, data, |a, b| F16::from_f32(F16(a as u32).to_f32() + F16(b as u32).to_f32()).0 as u16),
+        Rmw::PkAddF16 => {
+            halves(old, data, |a, b| F16::from_f32(F16(a as u32).to_f32() + F16(b as u32).to_f32()).0 as u16)
+        }
         Rmw::PkAddBf16 => halves(old, data, |a, b| bf16_from_f32(bf16_to_f32(a) + bf16_to_f32(b)) as u16),
         _ => integer!(op, old, data, cmp, i32),
     }

@@ -198,10 +198,10 @@ impl Element {
             Number::Snorm => (float.clamp(-1.0, 1.0) as f64 * high as f64).round_ties_even() as i32 as u32,
             Number::Float => match width {
                 32 => value,
-                16 => F16::from_f32(float).0 as u32,
+                16 => F16::from_f32(float).0,
                 _ if float.is_nan() => most,
                 // Negative values have no place.
-                _ => F16::from_f32(float.max(0.0)).0 as u32 >> (15 - width),
+                _ => F16::from_f32(float.max(0.0)).0 >> (15 - width),
             },
         };
         let at = self.widths[..index].iter().sum::<u32>();
@@ -299,7 +299,7 @@ unsafe fn load_format<const L: usize>(wave: &mut Wave, inst: &Inst) {
                     _ => 0,
                 };
                 if typed.d16 && !typed.element.number.is_integer() {
-                    *value = F16::from_f32(f32::from_bits(*value)).0 as u32;
+                    *value = F16::from_f32(f32::from_bits(*value)).0;
                 }
             }
         }

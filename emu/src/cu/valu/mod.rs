@@ -34,4 +34,5 @@ pub mod table;
 pub use lower::lower;
 
 #[cfg(test)]
+#[allow(clippy::type_complexity)]
 mod tests;
