@@ -5,6 +5,7 @@ use super::lane::{Buffer, CHUNK, Source};
 use super::nan::{Float, first_nan};
 use super::op::{Cx, Op, mode};
 use super::select::{max, max_nan, maximum, min, min_nan, minimum};
+use super::signs::Signs;
 use super::soft;
 use super::table::Entry;
 use crate::cu::level::{self, Level};
@@ -124,6 +125,7 @@ macro_rules! arithmetic {
 
             #[inline(always)]
             unsafe fn chunk<V: Level>(
+                _: Cx,
                 a: &[u32; CHUNK],
                 b: &[u32; CHUNK],
                 c: <$type as Source>::Chunk<'_>,
@@ -176,10 +178,10 @@ arithmetic! {
 
 /// Sums, products and fused multiply-adds.
 pub const ARITHMETIC: &[Entry] = &[
-    Entry::new::<AddF32>(&["v_add_f32", "v_dual_add_f32"]).soft(soft::add32),
-    Entry::new::<SubF32>(&["v_sub_f32", "v_dual_sub_f32"]).soft(soft::sub32),
-    Entry::new::<SubrevF32>(&["v_subrev_f32", "v_dual_subrev_f32"]).soft(soft::subrev32),
-    Entry::new::<MulF32>(&["v_mul_f32", "v_dual_mul_f32"]).soft(soft::mul32),
+    Entry::new::<AddF32>(&["v_add_f32", "v_dual_add_f32"]).soft(soft::add32).signs::<Signs<AddF32>>(),
+    Entry::new::<SubF32>(&["v_sub_f32", "v_dual_sub_f32"]).soft(soft::sub32).signs::<Signs<SubF32>>(),
+    Entry::new::<SubrevF32>(&["v_subrev_f32", "v_dual_subrev_f32"]).soft(soft::subrev32).signs::<Signs<SubrevF32>>(),
+    Entry::new::<MulF32>(&["v_mul_f32", "v_dual_mul_f32"]).soft(soft::mul32).signs::<Signs<MulF32>>(),
     Entry::new::<FmaF32>(&[
         "v_fma_f32",
         "v_fmac_f32",
@@ -190,7 +192,8 @@ pub const ARITHMETIC: &[Entry] = &[
         "v_dual_fmaak_f32",
         "v_dual_fmamk_f32",
     ])
-    .soft(soft::fma32),
+    .soft(soft::fma32)
+    .signs::<Signs<FmaF32>>(),
 ];
 
 float_ops! {
@@ -208,7 +211,9 @@ float_ops! {
     } .soft(soft::mad_legacy32)
 
     MinF32 = v_min_f32 v_dual_min_f32 [cx](a: f32, b: f32) -> f32 { min(a, b) } => nan { min_nan(cx.ieee, a, b) }
+        .signs::<Signs<MinF32>>()
     MaxF32 = v_max_f32 v_dual_max_f32 [cx](a: f32, b: f32) -> f32 { max(a, b) } => nan { max_nan(cx.ieee, a, b) }
+        .signs::<Signs<MaxF32>>()
     MinNumF32 = v_min_num_f32 v_dual_min_num_f32 [cx](a: f32, b: f32) -> f32 { min(a, b) } => nan { min_nan(false, a, b) }
     MaxNumF32 = v_max_num_f32 v_dual_max_num_f32 [cx](a: f32, b: f32) -> f32 { max(a, b) } => nan { max_nan(false, a, b) }
     Min3F32 = v_min3_f32 [cx](a: f32, b: f32, c: f32) -> f32 { min(min(a, b), c) } => nan {

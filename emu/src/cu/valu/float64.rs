@@ -4,6 +4,7 @@ use super::define::{float_ops, lane, sources};
 use super::nan::{Float, first_nan};
 use super::op::{Cx, Op, mode};
 use super::select::{max, max_nan, maximum, min, min_nan, minimum};
+use super::signs::Signs;
 use super::soft;
 use super::table::Entry;
 
@@ -49,11 +50,11 @@ pub fn frexp(value: f64) -> (f64, i32) {
 const BELOW_ONE: f64 = f64::from_bits(0x3fef_ffff_ffff_ffff);
 
 float_ops! {
-    AddF64 = v_add_f64 [_cx](a: f64, b: f64) -> f64 { a + b } .soft(soft::add64)
-    MulF64 = v_mul_f64 [_cx](a: f64, b: f64) -> f64 { a * b } .soft(soft::mul64)
+    AddF64 = v_add_f64 [_cx](a: f64, b: f64) -> f64 { a + b } .soft(soft::add64).signs::<Signs<AddF64>>()
+    MulF64 = v_mul_f64 [_cx](a: f64, b: f64) -> f64 { a * b } .soft(soft::mul64).signs::<Signs<MulF64>>()
     FmaF64 = v_fma_f64 v_fmac_f64 v_fmaak_f64 v_fmamk_f64 [_cx](a: f64, b: f64, c: f64) -> f64 {
         a.mul_add(b, c)
-    } .soft(soft::fma64)
+    } .soft(soft::fma64).signs::<Signs<FmaF64>>()
     MinF64 = v_min_f64 [cx](a: f64, b: f64) -> f64 { min(a, b) } => nan { min_nan(cx.ieee, a, b) }
     MaxF64 = v_max_f64 [cx](a: f64, b: f64) -> f64 { max(a, b) } => nan { max_nan(cx.ieee, a, b) }
     MinNumF64 = v_min_num_f64 [cx](a: f64, b: f64) -> f64 { min(a, b) } => nan { min_nan(false, a, b) }

@@ -4,7 +4,7 @@ use super::dpp::Lanes;
 use super::general::{self, General};
 use super::lane::{AUX_HIGH, AUX_KEEP, FLAG_EXEC, Kind};
 use super::table::{self, Entry};
-use super::{cross, fp8, matrix, packed, pair};
+use super::{cross, fp8, matrix, packed, pair, signs};
 use crate::cu::inst::Inst;
 use crate::cu::lower::{Lowering, Unsupported, Width};
 use crate::cu::wave::scalar;
@@ -126,9 +126,9 @@ pub fn regular(entry: &Entry, decoded: &Decoded, lowering: &mut Lowering) -> Res
     let other = finishes || dpp.is_some() || mods.sdwa.is_some();
     if abs | neg != 0 || other {
         inst.run = Some(match entry.signs {
-            Some(signs) if !other => {
-                inst.flags |= abs << 2 | neg << 5;
-                signs(level)
+            Some(with_signs) if !other => {
+                inst.imm = (abs as i32) << signs::ABS | (neg as i32) << signs::NEG;
+                with_signs(level)
             }
             _ => general::pick(level, lanes),
         });

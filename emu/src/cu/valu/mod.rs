@@ -28,6 +28,7 @@ pub mod op;
 pub mod packed;
 pub mod pair;
 pub mod select;
+mod signs;
 pub mod soft;
 pub mod table;
 

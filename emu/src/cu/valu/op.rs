@@ -62,12 +62,13 @@ pub trait Op: 'static {
     /// The host has what the level needs.
     #[inline(always)]
     unsafe fn chunk<V: Level>(
+        cx: Cx,
         a: <Self::A as Source>::Chunk<'_>,
         b: <Self::B as Source>::Chunk<'_>,
         c: <Self::C as Source>::Chunk<'_>,
         out: &mut Buffer,
     ) -> bool {
-        let _ = (a, b, c, out);
+        let _ = (cx, a, b, c, out);
         false
     }
 
@@ -127,7 +128,7 @@ unsafe fn body<O: Op, V: Level>(wave: &mut Wave, inst: &Inst) {
             let b = O::B::chunk(b, start);
             let c = O::C::chunk(c, start);
             let mut out = Buffer::empty();
-            if !O::chunk::<V>(a, b, c, &mut out) {
+            if !O::chunk::<V>(cx, a, b, c, &mut out) {
                 for lane in 0..if O::HIDDEN { lanes() } else { CHUNK } {
                     cx.lane = (start + lane) as u32;
                     let value = O::lane(cx, O::A::get(a, lane), O::B::get(b, lane), O::C::get(c, lane));

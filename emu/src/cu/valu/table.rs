@@ -22,7 +22,7 @@ pub struct Entry {
     pub names: &'static [&'static str],
     /// Handlers.
     pub pick: Pick,
-    /// Handlers of the form with negations and absolute values of 32-bit sources, when there is one.
+    /// Handlers of the form with negations and absolute values, where there is one of its own.
     pub signs: Option<Pick>,
     /// Sources.
     pub src: [Kind; 3],
