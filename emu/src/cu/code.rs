@@ -318,12 +318,24 @@ pub fn is_vector(decoded: &Decoded) -> bool {
     matches!(decoded.format, Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p)
 }
 
+/// Mnemonic of bytes that are no instruction.
+const LONG: &str = ".long";
+
+/// Text of an instruction, for reports.
+pub fn text(target: Target, decoded: &Decoded, pc: u64) -> String {
+    if decoded.mnemonic == LONG {
+        let [a, b, c, d, ..] = decoded.bytes;
+        return format!("{LONG} {:#010x}", u32::from_le_bytes([a, b, c, d]));
+    }
+    isa::disassemble(target, decoded, pc)
+}
+
 /// Stands for bytes that are no instruction.
 fn undecodable(bytes: &[u8; 16]) -> Decoded {
     let mut kept = [0; 16];
     kept[..4].copy_from_slice(&bytes[..4]);
     Decoded {
-        mnemonic: ".long",
+        mnemonic: LONG,
         format: Format::Sopp,
         opcode: 0,
         len: 4,
@@ -348,6 +360,7 @@ unsafe fn illegal(wave: &mut Wave, inst: &Inst) {
     let extra = inst.extra.as_ref();
     let reason = extra.and_then(|extra| extra.data.as_ref()?.downcast_ref::<String>());
     let detail = match (extra, reason) {
+        (Some(extra), Some(reason)) if extra.decoded.mnemonic == LONG => reason.clone(),
         (Some(extra), Some(reason)) => format!("{}: {reason}", extra.decoded.mnemonic),
         _ => "no handler".to_string(),
     };

@@ -128,3 +128,72 @@ impl Group {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cu::mem::MemoryPort;
+    use crate::memory::AddressSpace;
+
+    fn group(waves: usize) -> Group {
+        let mut group = Group::new(0);
+        group.reset([0; 3]);
+        for _ in 0..waves {
+            let port = MemoryPort::new(Arc::new(AddressSpace::default()), std::ptr::null_mut(), 0, 0, 0, 0, 0);
+            group.push(Wave::new(32, 1, port), None);
+        }
+        group
+    }
+
+    fn states(group: &Group) -> Vec<State> {
+        group.waves.iter().map(|resident| resident.wave.state).collect()
+    }
+
+    #[test]
+    fn a_barrier_opens_for_the_last_wave_or_when_it_ends() {
+        let mut group = group(3);
+        for round in 0..2 {
+            for index in 0..2 {
+                group.waves[index].wave.state = State::Barrier;
+                group.arrive(false);
+            }
+            assert_eq!(states(&group)[..2], [State::Barrier, State::Barrier]);
+            // The third comes in the first round and ends in the second.
+            group.waves[2].wave.state = if round == 0 { State::Barrier } else { State::Ended };
+            group.arrive(round == 1);
+            assert_eq!(states(&group)[..2], [State::Ready, State::Ready]);
+        }
+        // From now on two waves make it up.
+        group.waves[0].wave.state = State::Barrier;
+        group.arrive(false);
+        group.waves[1].wave.state = State::Barrier;
+        group.arrive(false);
+        assert_eq!(states(&group), [State::Ready, State::Ready, State::Ended]);
+    }
+
+    #[test]
+    fn a_split_barrier_completes_when_all_have_signalled() {
+        let mut group = group(3);
+        assert!(group.signal(0), "the first");
+        assert!(group.wait(0));
+        group.waves[0].wave.state = State::Barrier;
+        assert!(!group.signal(1));
+        assert_eq!((group.barrier_state(), states(&group)[0]), ((3, 2), State::Barrier));
+        // The third ends instead.
+        group.waves[2].wave.state = State::Ended;
+        group.leave();
+        assert_eq!(states(&group), [State::Ready, State::Ready, State::Ended]);
+        assert!(!group.wait(1), "complete already, and it is told once");
+        assert!(group.wait(1));
+        assert!(group.signal(1), "the first of the next round");
+    }
+
+    #[test]
+    fn a_group_is_stuck_when_all_wait() {
+        let mut group = group(2);
+        group.waves[0].wave.state = State::Barrier;
+        assert!(!group.stuck());
+        group.waves[1].wave.state = State::Ended;
+        assert!(group.stuck());
+    }
+}

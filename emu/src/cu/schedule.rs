@@ -5,7 +5,7 @@
 //! another when those it has only wait, or have run for long: the device would hold them all at once, and a kernel may
 //! count on that.
 
-use super::code::{Code, CodeCache, Shape};
+use super::code::{Code, CodeCache, Shape, text};
 use super::dispatch::{Dispatch, Host};
 use super::group::Group;
 use super::interp::{self, Exit, Indexed};
@@ -13,7 +13,7 @@ use super::launch::{Launch, dispatch_fault};
 use super::mem::MemoryPort;
 use super::salu::INDEX_ENABLE;
 use super::wave::{Request, State, Wave};
-use crate::isa::{self, Family};
+use crate::isa::Family;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,6 +21,8 @@ use trace::{Access, Fault, FaultKind};
 
 /// Instructions of a slice.
 const SLICE: u32 = 4096;
+/// A wave that gives up its turn after no more instructions than this is taken to poll.
+const POLL: u32 = 256;
 /// Rotations through running work-groups after which another is taken in.
 const PATIENCE: u32 = 16;
 /// Instructions after which a dispatch is worth more threads.
@@ -370,6 +372,7 @@ impl<'a> Worker<'a> {
                 Exit::State => match wave.state {
                     State::Ready => {}
                     State::Indexed => wave.state = State::Ready,
+                    State::Yielded if slice - left > POLL => return Turn::Progress,
                     State::Yielded => return Turn::Waits,
                     State::Ended => {
                         if split {
@@ -470,7 +473,7 @@ impl<'a> Worker<'a> {
             && fault.access != Some(Access::Execute)
             && let Some(decoded) = self.codes.iter().find_map(|code| code.decoded(pc))
         {
-            fault.instruction = Some(isa::disassemble(self.job.dispatch.target, decoded, pc));
+            fault.instruction = Some(text(self.job.dispatch.target, decoded, pc));
             if fault.bytes.is_empty() {
                 fault.bytes = decoded.bytes[..decoded.len as usize].to_vec();
             }

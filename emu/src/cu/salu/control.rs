@@ -1,6 +1,6 @@
 //! Branches, calls, barriers, messages, waits and the end of a program.
 
-use super::{Word, destination, source};
+use super::{Word, plain_destination, source};
 use crate::cu::inst::{Handler, Inst, Src};
 use crate::cu::lower::{Lowering, Unsupported, Width};
 use crate::cu::wave::{Request, State, Wave, scalar};
@@ -74,7 +74,7 @@ pub fn sopp(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppor
 
 /// Lowers what is left of SOP1, SOP2, SOPC and SOPK.
 pub fn other(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
-    let pair = |operand, lowering: &Lowering| destination(operand, 2, lowering);
+    let pair = |operand, lowering: &Lowering| plain_destination(operand, 2, lowering);
     match decoded.mnemonic {
         "s_getpc_b64" => {
             let mut inst = Inst::new(getpc, decoded);
@@ -134,7 +134,7 @@ pub fn other(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
                 _ => return Err(Unsupported::Operand("this message is not answered")),
             };
             let mut inst = Inst::new(run, decoded);
-            inst.dst = destination(decoded.dst, if wide { 2 } else { 1 }, lowering)?;
+            inst.dst = plain_destination(decoded.dst, if wide { 2 } else { 1 }, lowering)?;
             Ok(inst)
         }
         "s_set_gpr_idx_on" => {
@@ -318,7 +318,7 @@ fn barrier_request(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, U
     let mut inst = Inst::new(run, decoded);
     inst.imm = number;
     if decoded.mnemonic == "s_get_barrier_state" {
-        inst.dst = destination(decoded.dst, 1, lowering)?;
+        inst.dst = plain_destination(decoded.dst, 1, lowering)?;
     }
     Ok(inst)
 }
@@ -362,7 +362,7 @@ fn relative(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppor
     };
     let mut inst = Inst::new(run, decoded);
     inst.src[0] = src;
-    inst.dst = destination(decoded.dst, width.dwords(), lowering)?;
+    inst.dst = plain_destination(decoded.dst, width.dwords(), lowering)?;
     Ok(inst)
 }
 

@@ -1,6 +1,6 @@
 //! Operations that combine a source with EXEC and save it: `s_*_saveexec_*` and `s_*_wrexec_*`.
 
-use super::{Word, destination, source};
+use super::{Word, destination, exec_flags, set_exec, source};
 use crate::cu::inst::{Handler, Inst, Src};
 use crate::cu::lower::{Lowering, Unsupported, Width};
 use crate::cu::wave::Wave;
@@ -32,7 +32,7 @@ unsafe fn run<O: Combine, const C: bool, const WIDE: bool, const NEW: bool>(wave
         } else {
             u32::put(wave, inst.dst, saved as u32);
         }
-        wave.set_exec(new);
+        set_exec(wave, inst, new);
     }
 }
 
@@ -95,6 +95,7 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Option<Inst>,
     let (src, constant) = source(decoded.src[0], width, lowering)?;
     let mut inst = Inst::new(pick(constant, wide, new), decoded);
     inst.src = [src, Src(0), Src(0)];
+    inst.flags = exec_flags(lowering);
     inst.dst = destination(decoded.dst, width.dwords(), lowering)?;
     Ok(Some(inst))
 }

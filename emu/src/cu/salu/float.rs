@@ -3,7 +3,7 @@
 //! Values are computed in f64 so that nothing is lost before the one rounding that MODE asks for: sums are rounded to odd,
 //! which leaves enough bits of an f64 for a correct second rounding to f32 or f16.
 
-use super::{Entry, Op, Word, destination, source};
+use super::{Entry, Op, Word, plain_destination, source};
 use crate::cu::inst::{Inst, Src};
 use crate::cu::lower::{Lowering, Unsupported, Width};
 use crate::cu::wave::Wave;
@@ -25,7 +25,7 @@ pub fn lower_fused(decoded: &Decoded, lowering: &mut Lowering) -> Result<Option<
         return Ok(None);
     }
     let mut inst = Inst::new(fused, decoded);
-    inst.dst = destination(decoded.dst, 1, lowering)?;
+    inst.dst = plain_destination(decoded.dst, 1, lowering)?;
     for (index, operand) in decoded.src.into_iter().take(3).enumerate() {
         let (src, constant) = source(operand, Width::B32, lowering)?;
         inst.src[index] = src;

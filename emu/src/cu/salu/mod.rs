@@ -17,6 +17,7 @@ mod tests;
 pub use control::INDEX_ENABLE;
 
 use super::inst::{Handler, Inst, Src};
+use super::level::HostLevel;
 use super::lower::{Lowering, Unsupported, Width};
 use super::wave::{Wave, scalar};
 use crate::isa::{Decoded, Format, Operand, Special};
@@ -141,8 +142,41 @@ unsafe fn run<O: Op, const A: bool, const B: bool, const E: bool>(wave: &mut Wav
         O::D::put(wave, inst.dst, value);
     }
     if E {
-        wave.set_exec(wave.scalar64(scalar::EXEC));
+        set_exec(wave, inst, wave.scalar64(scalar::EXEC));
     }
+}
+
+/// [`Inst::flags`] for [`set_exec`]: the vector width to use.
+fn exec_flags(lowering: &Lowering) -> u8 {
+    lowering.level as u8
+}
+
+/// [`Wave::set_exec`] with the host's vector width. Scalar handlers themselves are compiled for the baseline.
+#[inline(always)]
+fn set_exec(wave: &mut Wave, inst: &Inst, mask: u64) {
+    const AVX2: u8 = HostLevel::Avx2 as u8;
+    const AVX512: u8 = HostLevel::Avx512 as u8;
+    match inst.flags {
+        // SAFETY: lowering stored a level that the host has.
+        #[cfg(target_arch = "x86_64")]
+        AVX512 => unsafe { set_exec_avx512(wave, mask) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        AVX2 => unsafe { set_exec_avx2(wave, mask) },
+        _ => wave.set_exec(mask),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn set_exec_avx512(wave: &mut Wave, mask: u64) {
+    wave.set_exec(mask);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn set_exec_avx2(wave: &mut Wave, mask: u64) {
+    wave.set_exec(mask);
 }
 
 fn pick<O: Op>(a: bool, b: bool, exec: bool) -> Handler {
@@ -189,6 +223,7 @@ impl Entry {
         let dst = if self.dwords[0] == 0 { 0 } else { destination(decoded.dst, self.dwords[0], lowering)? };
         let exec = (scalar::EXEC as u32..scalar::EXEC as u32 + 2).contains(&dst);
         let mut inst = Inst::new((self.pick)(found[0].1, found[1].1, exec), decoded);
+        inst.flags = exec_flags(lowering);
         inst.src = [found[0].0, found[1].0, Src(0)];
         inst.dst = dst;
         Ok(inst)
@@ -230,4 +265,13 @@ fn destination(operand: Operand, dwords: u32, lowering: &Lowering) -> Result<u32
         scalar::M0 | 107 | 127 if dwords == 2 => Err(Unsupported::Operand("a pair of registers is needed here")),
         _ => Ok(register as u32),
     }
+}
+
+/// [`destination`] for operations that do not keep EXEC's lane row in step.
+fn plain_destination(operand: Operand, dwords: u32, lowering: &Lowering) -> Result<u32, Unsupported> {
+    let register = destination(operand, dwords, lowering)?;
+    if (scalar::EXEC as u32..scalar::EXEC as u32 + 2).contains(&register) {
+        return Err(Unsupported::Operand("EXEC is no destination of this operation"));
+    }
+    Ok(register)
 }

@@ -7,7 +7,7 @@ const IMAGE: u64 = 0x100_0000;
 const TARGETS: [Target; 7] = Target::ALL;
 
 /// An image in memory: just enough of a loader for files we built ourselves.
-struct Image {
+pub struct Image {
     memory: Arc<Memory>,
     kernels: Vec<(String, u64)>,
 }
@@ -17,7 +17,7 @@ fn number(bytes: &[u8], at: usize, size: usize) -> u64 {
 }
 
 impl Image {
-    fn load(machine: &Machine, name: &str) -> Image {
+    pub fn load(machine: &Machine, name: &str) -> Image {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/programs/images");
         let file = std::fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         let segments: Vec<_> = (0..number(&file, 56, 2) as usize)
@@ -61,7 +61,7 @@ impl Image {
     }
 
     /// A dispatch of a kernel of this name with one dimension.
-    fn dispatch(&self, machine: &Machine, kernel: &str, group: u16, grid: u32) -> Dispatch {
+    pub fn dispatch(&self, machine: &Machine, kernel: &str, group: u16, grid: u32) -> Dispatch {
         let object = self.kernels.iter().find(|(name, _)| name.strip_suffix(".kd") == Some(kernel)).unwrap().1;
         let mut dispatch = machine.dispatch([group, 1, 1], [grid, 1, 1]);
         dispatch.packet[2] = 1;
@@ -99,7 +99,7 @@ impl Image {
 }
 
 /// Writes the implicit arguments behind `explicit` bytes: block counts, group sizes, remainders, grid dimensions.
-fn implicit(machine: &Machine, explicit: usize, group: u16, grid: u32) {
+pub fn implicit(machine: &Machine, explicit: usize, group: u16, grid: u32) {
     let at = explicit.next_multiple_of(8) / 4;
     let words = [grid / group as u32, 1, 1, group as u32 | 1 << 16, 1 | (grid % group as u32) << 16, 0];
     for (index, word) in words.into_iter().enumerate() {

@@ -163,10 +163,11 @@ fn an_illegal_instruction_is_a_fault_when_reached() {
 
 #[test]
 fn what_is_no_instruction_at_all_is_one_too() {
-    // Zeros follow the code: v_cndmask on this target, until the end of the mapping.
     let machine = loaded(Target::Gfx1100, &[0xffff_ffff]);
     let fault = machine.run(&machine.dispatch([32, 1, 1], [32, 1, 1])).unwrap_err();
     assert_eq!((&fault.kind, fault.pc, fault.bytes.len()), (&FaultKind::IllegalInstruction, Some(CODE + 256), 4));
+    assert_eq!(fault.instruction.as_deref(), Some(".long 0xffffffff"));
+    insta::assert_snapshot!(fault.detail, @"0xffffffff begins no gfx1100 instruction");
 }
 
 #[test]
