@@ -26,3 +26,6 @@ pub use service::{DEFAULT_PRINTF_BUFFER, Services, host_visible};
 
 /// Stack of a work-item, in bytes, for kernels whose depth the compiler does not know: what LLVM's loader gives.
 pub const DEFAULT_STACK: u32 = 16384;
+
+#[cfg(test)]
+mod fuzz;

@@ -105,12 +105,20 @@ impl Init {
     ) -> Result<Vec<u8>, String> {
         let size = element.size();
         let elements = count.unwrap_or(0);
-        let counted = |value: &dyn Fn(u64) -> Vec<u8>| (0..elements).flat_map(value).collect::<Vec<u8>>();
+        let room = usize::try_from(elements).ok().and_then(|elements| elements.checked_mul(size));
+        let counted = |value: &dyn Fn(u64) -> Vec<u8>| {
+            let mut bytes = Vec::new();
+            room.and_then(|room| bytes.try_reserve_exact(room).ok()).ok_or_else(|| {
+                format!("{elements} elements of {} do not fit the memory of the host", element.name())
+            })?;
+            (0..elements).for_each(|index| bytes.extend_from_slice(&value(index)));
+            Ok::<_, String>(bytes)
+        };
         let bytes = match self {
-            Init::Zeros => vec![0; elements as usize * size],
-            Init::Iota => counted(&|index| element.count_bytes(index)),
-            Init::Fill(value) => value.repeat(elements as usize),
-            Init::Random(seed) => counted(&|index| random(element, *seed, index)),
+            Init::Zeros => counted(&|_| vec![0; size])?,
+            Init::Iota => counted(&|index| element.count_bytes(index))?,
+            Init::Fill(value) => counted(&|_| value.clone())?,
+            Init::Random(seed) => counted(&|index| random(element, *seed, index))?,
             Init::Values(bytes) => bytes.clone(),
             Init::File(path) => {
                 let bytes = read(path)?;
