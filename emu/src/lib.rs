@@ -14,6 +14,7 @@ pub mod memory;
 #[cfg(test)]
 mod testing;
 
+pub use cu::level::HostLevel;
 pub use driver::EmulatedDriver;
 pub use kernel::{Options, Rules};
 pub use machine::{GpuProfile, Machine};

@@ -43,6 +43,22 @@ impl HostLevel {
         }
         HostLevel::Base
     }
+
+    /// The levels that this host has.
+    pub fn available() -> impl Iterator<Item = HostLevel> {
+        let best = HostLevel::detect();
+        [HostLevel::Base, HostLevel::Avx2, HostLevel::Avx512].into_iter().filter(move |level| *level <= best)
+    }
+}
+
+impl std::fmt::Display for HostLevel {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(match self {
+            HostLevel::Base => "baseline",
+            HostLevel::Avx2 => "AVX2",
+            HostLevel::Avx512 => "AVX-512",
+        })
+    }
 }
 
 /// What handlers of one [`HostLevel`] do with intrinsics rather than leave to the compiler. All of it works on rows of
