@@ -93,7 +93,8 @@ fn work_groups_of_many_shapes() {
 fn a_store_through_null_is_a_memory_fault_that_says_where() {
     for target in TARGETS {
         let said = status(&emulated(&[], &image(&format!("fault.{target}")), &[]), 139);
-        for part in ["memory fault", "0x0", "write", "_start", "pc 0x"] {
+        let source = "source: main at ./fault.c:3";
+        for part in ["memory fault", "0x0", "write", "_start", "pc 0x", source, "inlined in _start at ./start.c:"] {
             assert!(said.contains(part), "{target}: '{part}' is missing in: {said}");
         }
     }
@@ -103,9 +104,12 @@ fn a_store_through_null_is_a_memory_fault_that_says_where() {
 fn traps_and_illegal_instructions_have_their_own_status() {
     for target in ["gfx90a", "gfx1100"] {
         let said = status(&emulated(&[], &image(&format!("trap.{target}")), &[]), 133);
-        assert!(said.contains("s_trap 2") && said.contains("_start"), "{said}");
+        assert!(said.contains("s_trap 2") && said.contains("_start") && said.contains("main at ./trap.c:3"), "{said}");
         let said = status(&emulated(&[], &image(&format!("illegal.{target}")), &[]), 132);
-        assert!(said.contains("ad de 9f bf") && said.contains("_start"), "{said}");
+        assert!(
+            said.contains("ad de 9f bf") && said.contains("_start") && said.contains("main at ./illegal.c:4"),
+            "{said}"
+        );
     }
 }
 

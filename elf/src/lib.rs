@@ -19,10 +19,12 @@ mod metadata;
 mod msgpack;
 mod note;
 mod reloc;
+mod section;
 mod segment;
 mod symbol;
 mod target;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -45,6 +47,7 @@ pub use target::{Feature, Generation, Mismatch, PROCESSORS, Processor, TargetId,
 /// A code object that keeps all the rules.
 #[derive(Clone, Debug)]
 pub struct CodeObject<'a> {
+    bytes: &'a [u8],
     version: Version,
     target: TargetId,
     segments: Vec<Segment<'a>>,
@@ -88,6 +91,7 @@ impl<'a> CodeObject<'a> {
             kernels.push(kernel);
         }
         Ok(CodeObject {
+            bytes,
             version: header.version,
             target: header.target,
             segments: segments.loads,
@@ -98,6 +102,12 @@ impl<'a> CodeObject<'a> {
             kernels_by_name,
             printf: metadata.printf,
         })
+    }
+
+    /// Bytes of a section, uncompressed. None when the file has no such section, or a broken one. Nothing else here needs
+    /// sections: `.debug_*` is what they are for.
+    pub fn section(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        section::find(self.bytes, name)
     }
 
     /// Code object version.

@@ -461,8 +461,12 @@ impl Gpu {
     }
 
     fn place(&self, image: &Image, detail: &Option<Box<trace::Fault>>) -> Vec<String> {
-        let pc = detail.as_ref().and_then(|detail| detail.pc);
-        pc.and_then(|pc| image.describe(pc)).map(|place| format!("in {place} of the image")).into_iter().collect()
+        let Some(pc) = detail.as_ref().and_then(|detail| detail.pc) else { return Vec::new() };
+        let place = image.describe(pc).map(|place| format!("in {place} of the image"));
+        let lines = image.source_lines(pc).into_iter().enumerate();
+        let source =
+            lines.map(|(depth, line)| format!("{}{line}", if depth == 0 { "source: " } else { "inlined in " }));
+        place.into_iter().chain(source).collect()
     }
 
     /// The buffer that lies nearest to an address, in words.

@@ -170,4 +170,10 @@ impl<'a> Image<'a> {
         let (symbol, start) = symbols.rfind(|(symbol, start)| holds(*start, symbol.size))?;
         Some(format!("{}+{:#x}", symbol.name, vaddr - start))
     }
+
+    /// The source lines of a device address, the innermost function first: `name at file.c:10:3`. Empty without debug
+    /// information.
+    pub fn source_lines(&self, va: u64) -> Vec<String> {
+        self.vaddr(va).map(|vaddr| crate::source::lines(&self.code, vaddr)).unwrap_or_default()
+    }
 }

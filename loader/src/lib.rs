@@ -16,6 +16,7 @@ pub mod printf;
 pub mod program;
 pub mod rpc;
 mod service;
+mod source;
 pub mod spec;
 
 pub use error::{Error, Stop};

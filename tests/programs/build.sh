@@ -28,9 +28,9 @@ for target in "${every[@]}"; do
   build kernels "$target" kernels.c
 done
 for target in gfx90a gfx1100; do
-  build trap "$target" trap.c start.c
+  build trap "$target" trap.c start.c -g
   build spin "$target" spin.c start.c
-  build illegal "$target" illegal.c start.c
+  build illegal "$target" illegal.c start.c -g
   build big_return "$target" big_return.c start.c
 done
 for target in gfx90a gfx1100; do

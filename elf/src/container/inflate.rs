@@ -115,7 +115,7 @@ pub enum InflateError {
 }
 
 /// Bytes that may be uncompressed in all.
-pub(super) struct Budget {
+pub(crate) struct Budget {
     pub limit: u64,
     pub used: u64,
 }
@@ -133,7 +133,7 @@ impl Budget {
 
 /// Uncompresses the stream at the start of `input` to exactly `size` bytes: those, and how many bytes the stream has.
 /// What is allocated grows with what the stream really holds.
-pub(super) fn inflate(
+pub(crate) fn inflate(
     method: Method,
     input: &[u8],
     size: u64,

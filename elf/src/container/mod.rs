@@ -25,7 +25,7 @@ mod compressed;
 mod entry;
 mod error;
 mod host;
-mod inflate;
+pub(crate) mod inflate;
 mod offload_binary;
 mod read;
 mod select;

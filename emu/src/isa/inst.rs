@@ -105,6 +105,12 @@ pub enum Format {
     Ldsdir,
 }
 
+impl std::fmt::Display for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&format!("{self:?}").to_uppercase())
+    }
+}
+
 /// A scalar register that is not s0..s105.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]

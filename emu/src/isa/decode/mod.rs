@@ -31,7 +31,7 @@ pub enum DecodeError {
         target: Target,
     },
     /// The target has no such opcode.
-    #[error("{target} has no {format:?} opcode {opcode:#x} ({word:#010x})")]
+    #[error("{target} has no {format} opcode {opcode:#x} ({word:#010x})")]
     Opcode {
         /// First dword.
         word: u32,

@@ -172,7 +172,7 @@ fn a_cut_instruction_says_how_long_it_is() {
 fn an_unknown_opcode_names_its_format() {
     // SOPP 0x7e is free on GFX9.
     let error = decode(Target::Gfx90a, &bytes(&[0xbf80_0000 | 0x7e << 16])).unwrap_err();
-    assert_eq!(error.to_string(), "gfx90a has no Sopp opcode 0x7e (0xbffe0000)");
+    assert_eq!(error.to_string(), "gfx90a has no SOPP opcode 0x7e (0xbffe0000)");
     // VOPD came with GFX11.
     let error = decode(Target::Gfx1030, &bytes(&[0xc8c0_0602])).unwrap_err();
     assert_eq!(error.to_string(), "0xc8c00602 begins no gfx1030 instruction");
