@@ -373,6 +373,8 @@ fn programs_of_gccs_form() {
         assert_eq!(numbers, (0..2500).collect::<Vec<_>>(), "{target}: the ring goes round twice");
         let (stdout, stderr) = said(&gcn(target, &["--timeout", "0.4"], &["h"]), 124);
         assert!(stdout.ends_with(body) && stderr.contains("main"), "{target}: what it printed is not lost: {stderr}");
+        let (stdout, _) = said(&gcn(target, &["--heap", "65536"], &["one"]), 2);
+        assert!(stdout.contains("heap 65536\n"), "{target}: {stdout}");
         let (_, stderr) = said(&gcn(target, &["--threads", "2"], &[]), 126);
         assert!(stderr.contains("1 x 64 x 1"), "{stderr}");
     }
@@ -565,25 +567,4 @@ fn hidden_arguments() {
         assert!(words[20..22].iter().any(|word| *word != 0), "{target}: the hostcall buffer");
         assert!(words[24..26].iter().any(|word| *word != 0), "{target}: the device heap");
     }
-}
-
-#[test]
-fn cases_of_llvm() {
-    let Some(cases) = cases() else { return };
-    let run = |name: &str, arguments: &[&str], status| {
-        let path = case(&cases, &format!("llvm22/llvm22-{name}.gfx90a"));
-        said(&kfdrun(&[&[path.as_str()], arguments].concat()), status)
-    };
-    let file = std::env::temp_dir().join(format!("kfdrun-llvm-{}", std::process::id()));
-    let (stdout, _) = run("file", &[file.to_str().expect("a path of text")], 0);
-    assert!(stdout.starts_with("lines=10") && !file.exists(), "{stdout}");
-    assert_eq!(run("malloc", &[], 0).0, "n=1000 min=5 max=32748\n");
-    run("system", &["exit 3"], 3);
-    run("abort", &[], 134);
-    let (stdout, stderr) = run("fmt", &[], 0);
-    let line = "-1 4000000000 -5 123456789012345 beef 0000BEEF 10 z|   ab|ab   |abc|    42|0x1234|%|3.250000|3.250000e+00|3.25|0x1.ap+1\n";
-    assert!(stdout.starts_with(line) && stdout.contains("puts line\n"), "{stdout}");
-    assert_eq!(stderr, "to stderr one two\n");
-    let (stdout, _) = run("ctors", &[], 5);
-    assert_eq!(stdout.lines().collect::<Vec<_>>(), ["ctor 1", "ctor 2", "main", "atexit", "dtor 2", "dtor 1"]);
 }

@@ -61,6 +61,81 @@ fn hello_prints_its_arguments() {
     }
 }
 
+/// The layouts of LLVM 19, whose client is found through a pointer, and of the later releases with a doorbell.
+#[test]
+fn remote_calls_of_other_releases() {
+    for name in ["hello-rpc19.gfx90a", "hello-rpc19.gfx1100", "hello-rpc23.gfx90a", "hello-rpc23.gfx1100"] {
+        let output = emulated(&["--threads", "3"], &image(name), &["one"]);
+        status(&output, 0);
+        let said = text(&output.stdout);
+        assert_eq!(said.matches("Hello from the GPU! argc=").count(), 3, "{name}: each lane greets: {said}");
+    }
+}
+
+#[test]
+fn calls_that_nobody_serves_are_named() {
+    let said = status(&emulated(&[], &image("prices.gfx90a"), &[]), 10);
+    assert!(said.contains("unknown remote call (opcode 0x6b000001, lanes 0x1)"), "{said}");
+}
+
+#[test]
+fn the_programs_environment() {
+    for (options, said) in [
+        (&["--clean-env"][..], ""),
+        (&["--clean-env", "--env", "KFDRUN_A", "--env", "B=2=3", "--env", "C="], "KFDRUN_A=host\nB=2=3\nC=\n"),
+        (&["--clean-env", "--env", "B=1", "--env", "KFDRUN_A=ours", "--env", "B=2"], "KFDRUN_A=ours\nB=2\n"),
+        (&["--clean-env", "--env", "KFDRUN_NONE"], ""),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+            .args(["--device", "emu", "--timeout", "120"])
+            .args(options)
+            .arg(image("env.gfx90a"))
+            .env("KFDRUN_A", "host")
+            .output()
+            .unwrap();
+        status(&output, 0);
+        assert_eq!(text(&output.stdout), said, "{options:?}");
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+        .args(["--device", "emu", "--timeout", "120", "--env", "KFDRUN_A=ours"])
+        .arg(image("env.gfx1100"))
+        .envs([("KFDRUN_A", "host"), ("KFDRUN_B", "host")])
+        .output()
+        .unwrap();
+    status(&output, 0);
+    let said = text(&output.stdout);
+    assert!(said.contains("KFDRUN_B=host\n") && said.contains("KFDRUN_A=ours\n"), "{said}");
+    assert_eq!(said.matches("KFDRUN_A=").count(), 1, "{said}");
+}
+
+#[test]
+fn needs_of_kernels_on_request() {
+    let said = status(&emulated(&["--print-resource-usage", "--threads", "256"], &image("groups.gfx90a"), &[]), 0);
+    let line = said.lines().find(|line| line.starts_with("kfdrun: _start: ")).unwrap_or_default();
+    for part in ["VGPRs ", "AGPRs 0", "SGPRs ", "LDS ", "scratch ", " of 8 waves a SIMD"] {
+        assert!(line.contains(part), "'{part}' is missing in: {said}");
+    }
+    let said = status(&emulated(&["--print-resource-usage", "--stack-size", "4096"], &image("stack.gfx1100"), &[]), 9);
+    assert!(said.contains("scratch 4096 bytes a work-item"), "{said}");
+}
+
+#[test]
+fn options_of_programs_are_only_theirs() {
+    for option in
+        [&["--heap", "4096"][..], &["--env", "A=1"], &["--clean-env"], &["--threads", "2"], &["--blocks-z", "2"]]
+    {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(option).arg("inspect").arg(image("sum.gfx90a")).output();
+        let said = status(&output.unwrap(), 2);
+        assert!(said.contains("is for programs"), "{said}");
+    }
+    let said = status(&emulated(&["--heap", "4096"], &image("sum.gfx90a"), &[]), 126);
+    assert!(said.contains("4096 bytes") && said.contains("gcn-run"), "{said}");
+    for bad in [["--env", "=1"], ["--env", ""], ["--heap", "0"], ["--heap", "x"]] {
+        status(&kfdrun(&bad, &image("sum.gfx90a"), &[]), 2);
+    }
+}
+
 #[test]
 fn data_relocations_and_environment_are_in_place() {
     for target in TARGETS {

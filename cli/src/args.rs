@@ -1,5 +1,6 @@
 //! The command line.
 
+use clap::builder::TypedValueParser;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -37,6 +38,16 @@ pub struct Args {
     #[arg(long = "blocks-z", value_name = "N", default_value_t = 1, value_parser = positive())]
     pub blocks_z: u32,
 
+    /// Set a variable in the program's environment, or pass one on; can be given several times
+    #[arg(long, value_name = "KEY[=VALUE]", value_parser = clap::builder::OsStringValueParser::new().try_map(variable))]
+    pub env: Vec<(OsString, Option<OsString>)>,
+    /// Start the program with no environment but what --env says
+    #[arg(long)]
+    pub clean_env: bool,
+    /// Heap of a program in the form of GCC's gcn-run; default: 10 MiB
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    pub heap: Option<u64>,
+
     /// Where to run: `auto` (a GPU that can run the image, else the emulated machine for the image's target), `kfd`,
     /// `kfd:N` (topology node N), `emu`, `emu:gfxNNNN`
     #[arg(global = true, long, value_name = "DEVICE", default_value = "auto")]
@@ -50,6 +61,9 @@ pub struct Args {
     /// Say on stderr which device runs the image and what it needs
     #[arg(global = true, short, long)]
     pub verbose: bool,
+    /// Say on stderr what each kernel needs: registers, LDS, scratch, and how many waves a SIMD then holds
+    #[arg(global = true, long)]
+    pub print_resource_usage: bool,
     /// Print every step on stderr, one line an event
     #[arg(global = true, long)]
     pub trace: bool,
@@ -187,6 +201,35 @@ pub fn target_names() -> String {
     emu::isa::Target::ALL.map(|target| target.name()).join(", ")
 }
 
+impl Args {
+    /// An option that only a program has a use for.
+    pub fn of_programs(&self) -> Option<&'static str> {
+        [
+            (self.threads_x != 1, "--threads-x"),
+            (self.threads_y != 1, "--threads-y"),
+            (self.threads_z != 1, "--threads-z"),
+            (self.blocks_x != 1, "--blocks-x"),
+            (self.blocks_y != 1, "--blocks-y"),
+            (self.blocks_z != 1, "--blocks-z"),
+            (!self.env.is_empty(), "--env"),
+            (self.clean_env, "--clean-env"),
+            (self.heap.is_some(), "--heap"),
+        ]
+        .into_iter()
+        .find_map(|(is_given, name)| is_given.then_some(name))
+    }
+}
+
+/// `KEY` or `KEY=VALUE`.
+fn variable(text: OsString) -> Result<(OsString, Option<OsString>), String> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let mut parts = text.as_bytes().splitn(2, |byte| *byte == b'=').map(|part| OsString::from_vec(part.to_vec()));
+    match (parts.next(), parts.next()) {
+        (Some(key), value) if !key.is_empty() => Ok((key, value)),
+        _ => Err("expected the name of a variable, or a name, '=' and a value".to_owned()),
+    }
+}
+
 fn positive() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..)
 }
@@ -225,6 +268,17 @@ mod tests {
         for bad in ["", "gpu", "kfd:", "kfd:x", "emu:", "emu:gfx803", "auto:1"] {
             assert!(bad.parse::<DeviceChoice>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn variables_of_the_environment() {
+        let part = OsString::from;
+        assert_eq!(variable("A=b=c".into()), Ok((part("A"), Some(part("b=c")))));
+        assert_eq!(variable("A=".into()), Ok((part("A"), Some(part("")))));
+        assert_eq!(variable("A".into()), Ok((part("A"), None)));
+        assert!(variable("=b".into()).is_err() && variable("".into()).is_err());
+        let args = Args::parse_from(["kfdrun", "--env", "A", "--env", "B=1", "--clean-env", "a.co"]);
+        assert_eq!((args.env.len(), args.of_programs()), (2, Some("--env")));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Exit statuses.
 
+/// Bad usage, as clap ends with.
+pub const USAGE: u8 = 2;
 /// The program's time was over.
 pub const TIMEOUT: u8 = 124;
 /// Driver, device or environment.

@@ -1,14 +1,14 @@
 //! One run: image, device, program, exit status.
 
 use crate::args::{Args, Command};
-use crate::exit::{ABORT, Failure, NOT_FOUND, REFUSED};
+use crate::exit::{ABORT, Failure, NOT_FOUND, REFUSED, USAGE};
 use crate::output::{Unbuffered, clear_progress, progress, say, shows_progress};
 use crate::{inspect, launch};
-use elf::CodeObject;
 use elf::container::{self, Contents, Entry, Limits};
+use elf::{CodeObject, Kernel};
 use kfd::Device;
 use loader::program::{Ending, Outcome, Program};
-use loader::{GpuOptions, WaitState};
+use loader::{GpuOptions, Shape, WaitState};
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -25,6 +25,9 @@ static INTERRUPT: AtomicBool = AtomicBool::new(false);
 
 /// Runs what the command line says; returns the exit status.
 pub fn run(args: &Args) -> Result<u8, Failure> {
+    if let (false, Some(option)) = (matches!(args.command, Command::Image(_)), args.of_programs()) {
+        return Err(Failure::new(USAGE, format!("{option} is for programs (kfdrun IMAGE)")));
+    }
     match &args.command {
         Command::Image(command) => program(args, command),
         Command::Devices(devices) => crate::devices::run(devices, &args.device),
@@ -112,14 +115,27 @@ fn program(args: &Args, command: &[OsString]) -> Result<u8, Failure> {
     catch_interrupts();
     let program = Program {
         arguments: [std::slice::from_ref(image), rest].concat(),
-        environment: std::env::vars_os().map(|(key, value)| join(key, value)).collect(),
+        environment: environment(args),
         threads: [args.threads_x, args.threads_y, args.threads_z],
         blocks: [args.blocks_x, args.blocks_y, args.blocks_z],
         timeout: args.timeout,
         options: GpuOptions { stack_size: args.stack_size, faults: Some(faults), ..GpuOptions::default() },
         ends_process: true,
         output: Box::new(Unbuffered),
+        calls: None,
+        gcn_heap: args.heap,
     };
+    if args.print_resource_usage {
+        let once = Shape { dims: 1, group: [1; 3], grid: [1; 3] };
+        for kernel in code.kernels() {
+            let shape = match kernel.name() {
+                "_start" => Shape::of_groups(program.threads, program.blocks).unwrap_or(once),
+                _ if loader::program::is_gcn(&code) => Shape { group: loader::program::GCN_GROUP, ..once },
+                _ => once,
+            };
+            tell_resources(args, &code, kernel, &shape, kernel.metadata.group_segment_fixed_size, &device);
+        }
+    }
     let mut shown = Duration::ZERO;
     let result = loader::program::run(&device, code, program, &mut |state: &WaitState| watch(state, &mut shown));
     clear_progress();
@@ -161,11 +177,29 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
-fn join(key: OsString, value: OsString) -> OsString {
-    let mut pair = key;
-    pair.push("=");
-    pair.push(value);
-    pair
+/// The program's environment: ours unless `--clean-env`, with what `--env` says.
+fn environment(args: &Args) -> Vec<OsString> {
+    let mut variables: Vec<(OsString, OsString)> =
+        if args.clean_env { Vec::new() } else { std::env::vars_os().collect() };
+    for (key, value) in &args.env {
+        variables.retain(|(other, _)| other != key);
+        variables.extend(value.clone().or_else(|| std::env::var_os(key)).map(|value| (key.clone(), value)));
+    }
+    let join = |(mut pair, value): (OsString, OsString)| {
+        pair.push("=");
+        pair.push(value);
+        pair
+    };
+    variables.into_iter().map(join).collect()
+}
+
+/// Says what a kernel needs.
+pub fn tell_resources(args: &Args, code: &CodeObject, kernel: &Kernel, shape: &Shape, lds: u32, device: &Device) {
+    let fixed = kernel.metadata.private_segment_fixed_size;
+    let scratch = if kernel.uses_dynamic_stack() { fixed.max(args.stack_size) } else { fixed };
+    let processor = code.target().processor;
+    let resources = loader::resources::resources(processor, kernel, shape, lds, scratch, loader::lds_of_cu(device));
+    say(&format!("{}: {resources}", kernel.name()));
 }
 
 extern "C" fn on_interrupt(_signal: i32) {

@@ -7,7 +7,7 @@
 
 use crate::gpu::{Finished, Gpu, Pending, WaitState};
 use crate::kernarg::Kernarg;
-use crate::program::{Ending, Outcome, Program};
+use crate::program::{DEFAULT_GCN_HEAP, Ending, GCN_GROUP as GROUP, Outcome, Program};
 use crate::rpc::Output;
 use crate::service::host_visible;
 use crate::{Error, Image, Shape, Stop};
@@ -27,10 +27,6 @@ pub fn is_program(code: &CodeObject) -> bool {
     code.kernel("_start").is_none() && ["_init_array", "main"].iter().all(|name| code.kernel(name).is_some())
 }
 
-/// One wave, its lanes along y.
-const GROUP: [u32; 3] = [1, 64, 1];
-/// What `sbrk` has.
-const HEAP: u64 = 10 << 20;
 /// Stack of programs of GCC 13 and later; those before take scratch.
 const STACK: u64 = 1 << 20;
 
@@ -100,8 +96,9 @@ pub fn run(
         device.kfd().leave();
     }
     let image = Image::load(device, code, &HashMap::new(), 0)?;
-    let heap = host_visible(device, 8 + HEAP, "heap")?;
-    heap.write_bytes(0, &HEAP.to_le_bytes())?;
+    let heap_bytes = program.gcn_heap.unwrap_or(DEFAULT_GCN_HEAP);
+    let heap = host_visible(device, heap_bytes.saturating_add(8), "heap")?;
+    heap.write_bytes(0, &heap_bytes.to_le_bytes())?;
     let stack = Buffer::new(device, Kind::Vram, STACK, "stack")?;
 
     let (shared, offset) = gpu.shared();

@@ -70,6 +70,11 @@ pub struct HiddenBuffers {
     pub heap: u64,
 }
 
+/// LDS of a compute unit, in bytes.
+pub fn lds_of_cu(device: &Device) -> u32 {
+    device.node().properties.lds_size_in_kb.map_or(65536, |kib| kib.saturating_mul(1024))
+}
+
 /// Offsets in the control buffer.
 const SIGNAL: u64 = 0;
 const KERNARG: u64 = 64;
@@ -192,7 +197,7 @@ impl Gpu {
 
     /// LDS of a work-group, in bytes.
     fn lds_limit(&self) -> u32 {
-        self.device.node().properties.lds_size_in_kb.map_or(65536, |kib| kib.saturating_mul(1024))
+        lds_of_cu(&self.device)
     }
 
     /// Scratch bytes of a work-item that a kernel is launched with.

@@ -14,13 +14,14 @@ mod image;
 pub mod kernarg;
 pub mod printf;
 pub mod program;
+pub mod resources;
 pub mod rpc;
 mod service;
 mod source;
 pub mod spec;
 
 pub use error::{Error, Stop};
-pub use gpu::{Finished, Gpu, GpuOptions, HiddenBuffers, Launch, Pending, WaitState};
+pub use gpu::{Finished, Gpu, GpuOptions, HiddenBuffers, Launch, Pending, WaitState, lds_of_cu};
 pub use image::Image;
 pub use kernarg::{Kernarg, Shape, Value};
 pub use service::{DEFAULT_PRINTF_BUFFER, Services, host_visible};

@@ -6,7 +6,7 @@
 use crate::arguments::Strings;
 use crate::gpu::{Finished, Gpu, GpuOptions, Launch, Pending, WaitState};
 use crate::heap::Heap;
-use crate::rpc::{Abi, Area, End, Output, Progress, Region, Server};
+use crate::rpc::{Abi, Area, End, Handler, Output, Progress, Region, Server};
 use crate::{DEFAULT_PRINTF_BUFFER, Error, Image, Services, Shape, Stop, Value, gcn};
 use elf::{CodeObject, Kernel};
 use kfd::Device;
@@ -33,7 +33,15 @@ pub struct Program {
     pub ends_process: bool,
     /// Where its output goes.
     pub output: Box<dyn Output>,
+    /// Serves remote calls before the library does.
+    pub calls: Option<Handler>,
+    /// Bytes of the heap of a program in GCC's form ([`DEFAULT_GCN_HEAP`] when none is given); others get memory as they
+    /// ask for it.
+    pub gcn_heap: Option<u64>,
 }
+
+/// Heap of a program in GCC's form, in bytes: what gcn-run gives.
+pub const DEFAULT_GCN_HEAP: u64 = 10 << 20;
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +79,14 @@ fn client_pointer(code: &CodeObject) -> Option<u64> {
     code.symbol("__llvm_libc_rpc_client").filter(|symbol| symbol.size == 8)?.vaddr()
 }
 
+/// Whether the image is a program in the form of GCC's gcn-run.
+pub fn is_gcn(code: &CodeObject) -> bool {
+    gcn::is_program(code)
+}
+
+/// The one work-group of such a program: one wave, its lanes along y.
+pub const GCN_GROUP: [u32; 3] = [1, 64, 1];
+
 /// Runs a program. `on_wait` is called again and again; it ends the run by returning false.
 pub fn run(
     device: &Arc<Device>,
@@ -84,6 +100,16 @@ pub fn run(
     }
     if code.kernel("_start").is_none() {
         return Err(Error::NotAProgram { kernels: names() });
+    }
+    if let Some(bytes) = program.gcn_heap {
+        return Err(Error::Launch {
+            kernel: "_start".to_owned(),
+            what: "the heap",
+            value: format!("{bytes} bytes"),
+            rule: "only programs in the form of GCC's gcn-run have a heap of a fixed size; this one gets memory as it asks \
+                   for it: leave --heap out"
+                .to_owned(),
+        });
     }
     let shape = shape(program.threads, program.blocks)?;
     let lanes = code.kernels().iter().map(|kernel| kernel.metadata.wavefront_size).max().unwrap_or(64);
@@ -129,7 +155,13 @@ pub fn run(
             // SAFETY: `host_ptr` checked the range, which starts at a multiple of 64 in a page-aligned buffer; the
             // buffer lives as long as the area, and nothing else of the host touches this part of it.
             let area = unsafe { Area::new(region, at.as_ptr(), shared.clone()) };
-            output.take().map(|output| Server::new(area, output, Box::new(Heap::new(device))))
+            let server = output.take().map(|output| Server::new(area, output, Box::new(Heap::new(device))));
+            server.map(|mut server| {
+                if let Some(handler) = program.calls.take() {
+                    server.set_handler(handler);
+                }
+                server
+            })
         }
     };
 

@@ -34,6 +34,12 @@ for target in gfx90a gfx1100; do
   build big_return "$target" big_return.c start.c
 done
 for target in gfx90a gfx1100; do
+  build env "$target" env.c start.c rpc.c
+  build prices "$target" prices.c start.c rpc.c
+  build hello-rpc19 "$target" -DRPC=19 hello.c start.c rpc.c
+  build hello-rpc23 "$target" -DRPC=23 hello.c start.c rpc.c
+done
+for target in gfx90a gfx1100; do
   build bench "$target" bench.c -ffp-contract=off
 done
 for version in 4 5; do

@@ -31,3 +31,5 @@ static inline void print(const char *text) {
   print_bytes(text, size);
 }
 void print_number(i64 value);
+// A call of one packet and one word of answer.
+u64 call_host(u32 opcode, u64 first, u64 second);

@@ -1,27 +1,47 @@
-// A small client of the remote procedure calls that LLVM's GPU libc (release 20 to 22) makes to its host: enough to
-// write to stdout from every lane.
+// A small client of the remote procedure calls that LLVM's GPU libc makes to its host: enough to write to stdout from
+// every lane, and to make one call of our own. RPC chooses the release: 20 to 22 unless said otherwise, 19, or 23 for the
+// later one with a doorbell.
 //
 // A port belongs to the client while its two mailboxes are equal and to the server while they differ. The client fills
 // one 64-byte packet a lane, then flips its own mailbox.
 #include "gpu.h"
 
+#ifndef RPC
+#define RPC 20
+#endif
+
 struct Header {
   u64 mask;
+#if RPC == 19
+  unsigned short opcode;
+#else
   u32 opcode;
+#endif
 };
 struct Client {
   u32 port_count;
+#if RPC == 23
+  u64 *doorbell;
+#endif
   u32 *inbox;
   u32 *outbox;
   struct Header *header;
   u64 (*packet)[8];
-  u32 lock[128];
+  u32 lock[RPC == 23 ? 512 : 128];
 };
-// Filled in by the host before the first kernel runs.
-__attribute__((visibility("protected"), used)) struct Client __llvm_rpc_client;
-_Static_assert(sizeof(struct Client) == 552, "the size tells the host which protocol this is");
+_Static_assert(sizeof(struct Client) == (RPC == 23 ? 2096 : 552), "the size tells the host which protocol this is");
 
+// Filled in by the host before the first kernel runs.
+#if RPC == 19
+static struct Client the_client;
+__attribute__((visibility("protected"), used)) struct Client *__llvm_libc_rpc_client = &the_client;
+#define CLIENT __llvm_libc_rpc_client
+enum { WRITE_TO_STDOUT = 2 };
+#else
+__attribute__((visibility("protected"), used)) struct Client __llvm_rpc_client;
+#define CLIENT (&__llvm_rpc_client)
 enum { WRITE_TO_STDOUT = 0x63000002 };
+#endif
 
 static u32 first_lane(u32 value) { return __builtin_amdgcn_readfirstlane(value); }
 static u32 lane(void) { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)); }
@@ -54,8 +74,27 @@ static u32 open_port(struct Client *client, u64 mask, u32 opcode) {
   }
 }
 
+static void close_port(struct Client *client, u32 port) {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  __atomic_fetch_and(&client->lock[port / 32], ~(1u << (port % 32)), __ATOMIC_RELAXED);
+}
+
+u64 call_host(u32 opcode, u64 first, u64 second) {
+  struct Client *client = CLIENT;
+  u32 port = open_port(client, __builtin_amdgcn_read_exec(), opcode);
+  u64 *packet = client->packet[port * __builtin_amdgcn_wavefrontsize() + lane()];
+  wait_for_port(client, port);
+  packet[0] = first;
+  packet[1] = second;
+  pass_to_server(client, port);
+  wait_for_port(client, port);
+  u64 answer = packet[0];
+  close_port(client, port);
+  return answer;
+}
+
 NOINLINE void print_bytes(const char *bytes, u64 size) {
-  struct Client *client = &__llvm_rpc_client;
+  struct Client *client = CLIENT;
   u64 mask = __builtin_amdgcn_read_exec();
   u32 port = open_port(client, mask, WRITE_TO_STDOUT);
   u64 *packet = client->packet[port * __builtin_amdgcn_wavefrontsize() + lane()];
@@ -76,8 +115,12 @@ NOINLINE void print_bytes(const char *bytes, u64 size) {
   }
   // The reply: how many bytes were written.
   wait_for_port(client, port);
-  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
-  __atomic_fetch_and(&client->lock[port / 32], ~(1u << (port % 32)), __ATOMIC_RELAXED);
+#if RPC == 23
+  // The library would ring here if the host had given it a doorbell.
+  if (*client->doorbell)
+    __builtin_trap();
+#endif
+  close_port(client, port);
 }
 
 void print_number(i64 value) {

@@ -9,7 +9,7 @@ pub use args::LaunchArgs;
 pub use choose::choose;
 
 use crate::args::Args;
-use crate::exit::{Failure, REFUSED};
+use crate::exit::{Failure, REFUSED, USAGE};
 use crate::output::{Unbuffered, clear_progress, say};
 use crate::run;
 use elf::container::Entry;
@@ -19,8 +19,6 @@ use loader::{Finished, Gpu, GpuOptions, Image, Launch, Pending, Services, Shape,
 use memory::Memory;
 use std::time::{Duration, Instant};
 
-/// Bad usage, as clap ends with.
-const USAGE: u8 = 2;
 /// A buffer is not what was expected.
 const DIFFERS: u8 = 1;
 
@@ -108,6 +106,9 @@ pub fn run(args: &Args, launch: &LaunchArgs) -> Result<u8, Failure> {
         let dynamic_lds = if is_main { launch.dynamic_lds } else { 0 };
         let request = Launch { shape: *shape, values, dynamic_lds, timeout: None };
         let segment = gpu.kernarg(&image, step, &request)?;
+        if args.print_resource_usage {
+            run::tell_resources(args, image.code(), step, shape, segment.group_segment_size, &device);
+        }
         if is_main && launch.dump_kernarg {
             clear_progress();
             eprint!("{}", kernarg::annotated(&step.metadata, &segment));

@@ -1,17 +1,22 @@
 //! The operations.
 
-use super::files::{Files, Output, Stream, c_string};
+use super::beside::{beside, shell};
+use super::files::{self, File, Files, Output, Stream, c_string};
+use super::input::Input;
 use super::port::{LARGEST, Port};
 use super::{DeviceMemory, End};
 use crate::format::{self, Amount, Piece, Spec, Value};
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 
 /// State that all calls of a program share.
 pub struct Shared {
     output: Box<dyn Output>,
     memory: Box<dyn DeviceMemory>,
-    files: Files,
+    /// Its streams.
+    pub files: Files,
     /// How the program ended, once it did.
     pub end: Option<End>,
     /// What went wrong, one line each.
@@ -31,15 +36,15 @@ impl Shared {
             Stream::Stderr => self.output.stderr(bytes) as u64,
             _ => match self.files.get(stream) {
                 // SAFETY: an open stream, and a slice for the length.
-                Some(file) => unsafe { libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), file) as u64 },
+                Some(file) => unsafe { libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), file.stream()) as u64 },
                 None => 0,
             },
         }
     }
 
-    /// A file operation on a stream that can be positioned; `otherwise` for the standard outputs and unknown handles.
-    fn with_file(&mut self, stream: Stream, otherwise: i64, run: impl FnOnce(*mut libc::FILE) -> i64) -> u64 {
-        self.files.get(stream).map_or(otherwise, run) as u64
+    /// A file operation on a stream that can be positioned; `otherwise` for the standard streams and unknown handles.
+    fn with_file(&self, stream: Stream, otherwise: i64, run: impl FnOnce(*mut libc::FILE) -> i64) -> u64 {
+        self.files.get(stream).map_or(otherwise, |file| run(file.stream())) as u64
     }
 }
 
@@ -77,7 +82,7 @@ mod op {
 }
 
 /// Serves one call from its opening to its close.
-pub async fn serve(port: Port, shared: Rc<RefCell<Shared>>) {
+pub async fn serve(port: &Port, shared: Rc<RefCell<Shared>>) {
     let number = match port.opcode >> 24 {
         0x63 => port.opcode & 0xff_ffff,
         0 => port.opcode,
@@ -99,20 +104,27 @@ pub async fn serve(port: Port, shared: Rc<RefCell<Shared>>) {
             shared.borrow_mut().end.get_or_insert(End::Abort);
         }
         op::WRITE_TO_STDOUT | op::WRITE_TO_STDERR | op::WRITE_TO_STREAM | op::WRITE_TO_STDOUT_NEWLINE => {
-            write(&port, &shared, number).await;
+            write(port, &shared, number).await;
         }
-        op::READ_FROM_STREAM | op::READ_FGETS => read(&port, &shared, number == op::READ_FGETS).await,
+        op::READ_FROM_STREAM | op::READ_FGETS => read(port, &shared, number == op::READ_FGETS).await,
         op::OPEN_FILE => {
             let paths = port.receive_blocks().await;
             port.receive().await;
-            port.reply(|lane| {
+            let mut handles = [0; 64];
+            for lane in port.lanes() {
                 let mode: Vec<u8> = port.packet(lane).iter().flat_map(|word| word.to_le_bytes()).collect();
-                shared.borrow_mut().files.open(&paths[lane as usize], &mode)
-            })
-            .await;
+                let (Some(path), Some(mode)) = (c_string(&paths[lane as usize]), c_string(&mode)) else { continue };
+                let file = if files::opening_waits(&path) {
+                    beside(move || File::open(&path, &mode)).await.flatten()
+                } else {
+                    File::open(&path, &mode)
+                };
+                handles[lane as usize] = file.map_or(0, |file| shared.borrow_mut().files.add(file));
+            }
+            port.reply(|lane| handles[lane as usize]).await;
         }
         op::MALLOC => {
-            unary(&port, |[size, ..]| shared.borrow_mut().memory.allocate(size).unwrap_or(0)).await;
+            unary(port, |[size, ..]| shared.borrow_mut().memory.allocate(size).unwrap_or(0)).await;
         }
         op::FREE => {
             port.receive().await;
@@ -130,8 +142,8 @@ pub async fn serve(port: Port, shared: Rc<RefCell<Shared>>) {
             ));
             port.reply(|_| u64::MAX).await;
         }
-        op::CLOSE_FILE..=op::UNGETC => file_operation(&port, &shared, number).await,
-        op::PRINTF_TO_STDOUT..=op::PRINTF_TO_STREAM_PACKED => printf(&port, &shared, number).await,
+        op::CLOSE_FILE..=op::UNGETC => file_operation(port, &shared, number).await,
+        op::PRINTF_TO_STDOUT..=op::PRINTF_TO_STREAM_PACKED => printf(port, &shared, number).await,
         op::REMOVE => {
             let paths = port.receive_blocks().await;
             port.reply(|lane| {
@@ -155,15 +167,16 @@ pub async fn serve(port: Port, shared: Rc<RefCell<Shared>>) {
         }
         op::SYSTEM => {
             let commands = port.receive_blocks().await;
-            port.reply(|lane| {
-                // SAFETY: a NUL-terminated string.
-                let system = |command: std::ffi::CString| unsafe { libc::system(command.as_ptr()) };
-                c_string(&commands[lane as usize]).map_or(-1, system) as i64 as u64
-            })
-            .await;
+            let mut results = [-1i64; 64];
+            for lane in port.lanes() {
+                if let Some(command) = c_string(&commands[lane as usize]) {
+                    results[lane as usize] = shell(&command).await.into();
+                }
+            }
+            port.reply(|lane| results[lane as usize] as u64).await;
         }
-        op::TEST_INCREMENT => unary(&port, |[value, ..]| value.wrapping_add(1)).await,
-        op::TEST_INTERFACE => test_interface(&port).await,
+        op::TEST_INCREMENT => unary(port, |[value, ..]| value.wrapping_add(1)).await,
+        op::TEST_INTERFACE => test_interface(port).await,
         op::TEST_STREAM => {
             let blocks = port.receive_blocks().await;
             port.send_blocks(&blocks).await;
@@ -177,7 +190,6 @@ pub async fn serve(port: Port, shared: Rc<RefCell<Shared>>) {
             port.receive().await;
         }
     }
-    port.close();
 }
 
 /// A call that takes one packet and returns one word.
@@ -215,20 +227,18 @@ async fn read(port: &Port, shared: &Rc<RefCell<Shared>>, line: bool) {
     let mut blocks = vec![Vec::new(); 64];
     for lane in port.lanes() {
         let [size, stream, ..] = port.packet(lane);
-        let mut block = vec![0u8; size.min(LARGEST) as usize];
-        let mut shared = shared.borrow_mut();
-        let Some(file) = shared.files.get(Stream::decode(stream)) else { continue };
-        let actual = if line {
-            let capacity = i32::try_from(block.len()).unwrap_or(i32::MAX);
-            // SAFETY: an open stream and a buffer of `capacity` bytes, which fgets terminates.
-            let got = capacity > 0 && unsafe { !libc::fgets(block.as_mut_ptr().cast(), capacity, file).is_null() };
-            if got { block.iter().position(|byte| *byte == 0).map_or(block.len(), |end| end + 1) } else { 0 }
-        } else {
-            // SAFETY: an open stream and a buffer of the given length.
-            unsafe { libc::fread(block.as_mut_ptr().cast(), 1, block.len(), file) }
+        let (size, stream) = (size.min(LARGEST) as usize, Stream::decode(stream));
+        blocks[lane as usize] = match stream {
+            Stream::Stdin => read_stdin(shared, size, line).await,
+            _ => {
+                let file = shared.borrow().files.get(stream).cloned();
+                match file {
+                    None => Vec::new(),
+                    Some(file) if file.is_regular() => file.read(size, line),
+                    Some(file) => beside(move || file.read(size, line)).await.unwrap_or_default(),
+                }
+            }
         };
-        block.truncate(actual);
-        blocks[lane as usize] = block;
     }
     port.send_blocks(&blocks).await;
     if !line {
@@ -236,12 +246,37 @@ async fn read(port: &Port, shared: &Rc<RefCell<Shared>>, line: bool) {
     }
 }
 
+/// Waits for standard input while other calls go on. A line gets a NUL behind it.
+async fn read_stdin(shared: &Rc<RefCell<Shared>>, size: usize, line: bool) -> Vec<u8> {
+    poll_fn(|_| {
+        let mut shared = shared.borrow_mut();
+        let Some(input) = shared.files.stdin() else { return Poll::Ready(Vec::new()) };
+        let got = match (line, size) {
+            (false, _) => input.take(size),
+            (true, 0) => Some(Vec::new()),
+            (true, _) => input.line(size - 1),
+        };
+        got.map_or(Poll::Pending, |mut bytes| {
+            if line && (!bytes.is_empty() || size == 1) {
+                bytes.push(0);
+            }
+            Poll::Ready(bytes)
+        })
+    })
+    .await
+}
+
 async fn file_operation(port: &Port, shared: &Rc<RefCell<Shared>>, number: u32) {
     if number == op::CLEARERR {
         port.receive().await;
         for lane in port.lanes() {
             let stream = Stream::decode(port.packet(lane)[0]);
-            shared.borrow_mut().with_file(stream, 0, |file| {
+            let mut shared = shared.borrow_mut();
+            if stream == Stream::Stdin {
+                shared.files.stdin().map(Input::clear);
+                continue;
+            }
+            shared.with_file(stream, 0, |file| {
                 // SAFETY: an open stream.
                 unsafe { libc::clearerr(file) };
                 0
@@ -249,32 +284,57 @@ async fn file_operation(port: &Port, shared: &Rc<RefCell<Shared>>, number: u32) 
         }
         return;
     }
-    unary(port, |[first, second, third, ..]| {
+    unary(port, |words| {
         let mut shared = shared.borrow_mut();
-        // SAFETY (all calls below): `with_file` passes an open stream.
-        match number {
-            op::CLOSE_FILE => shared.files.close(first) as i64 as u64,
-            // SAFETY: see above.
-            op::FEOF => shared.with_file(Stream::decode(first), 0, |file| unsafe { libc::feof(file).into() }),
-            // SAFETY: see above.
-            op::FERROR => shared.with_file(Stream::decode(first), 0, |file| unsafe { libc::ferror(file).into() }),
-            op::FSEEK => shared.with_file(Stream::decode(first), -1, |file| match i32::try_from(third) {
-                // SAFETY: see above.
-                Ok(whence @ 0..=2) => unsafe { libc::fseek(file, second as i64, whence).into() },
-                _ => -1,
-            }),
-            // SAFETY: see above.
-            op::FTELL => shared.with_file(Stream::decode(first), -1, |file| unsafe { libc::ftell(file) }),
-            // SAFETY: see above.
-            op::FFLUSH => shared.with_file(Stream::decode(first), 0, |file| unsafe { libc::fflush(file).into() }),
-            op::UNGETC => {
-                // SAFETY: see above.
-                shared.with_file(Stream::decode(second), -1, |file| unsafe { libc::ungetc(first as i32, file).into() })
-            }
-            _ => u64::MAX,
+        let stream = Stream::decode(if number == op::UNGETC { words[1] } else { words[0] });
+        match (number, stream) {
+            (op::CLOSE_FILE, _) => shared.files.close(words[0]) as i64 as u64,
+            (_, Stream::Stdin) => shared.files.stdin().map_or(-1, |input| on_stdin(input, number, &words)) as u64,
+            _ => on_file(&shared, stream, number, &words),
         }
     })
     .await;
+}
+
+/// An operation on standard input.
+fn on_stdin(input: &mut Input, number: u32, words: &[u64; 8]) -> i64 {
+    match number {
+        op::FEOF => input.has_ended().into(),
+        op::FERROR => input.has_failed().into(),
+        op::FSEEK => whence(words[2]).map_or(-1, |whence| input.seek(words[1] as i64, whence)),
+        op::FTELL => input.tell(),
+        op::FFLUSH => 0,
+        op::UNGETC => input.unget(words[0] as i32),
+        _ => -1,
+    }
+}
+
+/// An operation on a stream that the program opened.
+fn on_file(shared: &Shared, stream: Stream, number: u32, words: &[u64; 8]) -> u64 {
+    // SAFETY (all calls below): `with_file` passes an open stream.
+    match number {
+        // SAFETY: see above.
+        op::FEOF => shared.with_file(stream, 0, |file| unsafe { libc::feof(file).into() }),
+        // SAFETY: see above.
+        op::FERROR => shared.with_file(stream, 0, |file| unsafe { libc::ferror(file).into() }),
+        op::FSEEK => shared.with_file(stream, -1, |file| match whence(words[2]) {
+            // SAFETY: see above.
+            Some(whence) => unsafe { libc::fseek(file, words[1] as i64, whence).into() },
+            None => -1,
+        }),
+        // SAFETY: see above.
+        op::FTELL => shared.with_file(stream, -1, |file| unsafe { libc::ftell(file) }),
+        // SAFETY: see above.
+        op::FFLUSH => shared.with_file(stream, 0, |file| unsafe { libc::fflush(file).into() }),
+        // SAFETY: see above.
+        op::UNGETC => shared.with_file(stream, -1, |file| unsafe { libc::ungetc(words[0] as i32, file).into() }),
+        _ => u64::MAX,
+    }
+}
+
+/// From where `fseek` counts; C has three of them, with the same numbers on the device.
+fn whence(word: u64) -> Option<i32> {
+    i32::try_from(word).ok().filter(|whence| (0..=2).contains(whence))
 }
 
 /// The arguments of one lane's `printf`, cut out of its block.

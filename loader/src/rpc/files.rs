@@ -1,7 +1,11 @@
 //! Streams that a device program uses.
 
+use super::input::Input;
 use std::collections::HashMap;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
 /// Where the program's standard output goes.
 pub trait Output {
@@ -20,7 +24,7 @@ pub enum Stream {
     Stdout,
     /// Standard error.
     Stderr,
-    /// A handle given out by [`Files::open`].
+    /// A handle given out by [`Files::add`].
     Handle(u64),
 }
 
@@ -37,37 +41,94 @@ impl Stream {
 }
 
 /// A C stream, closed on drop.
-struct File(*mut libc::FILE);
+#[derive(Debug)]
+pub struct File {
+    stream: *mut libc::FILE,
+    /// Whether what is read from it is there already, as in a file on a disk.
+    is_regular: bool,
+}
+
+// SAFETY: C streams lock themselves (POSIX, "flockfile"), and this one is closed when nobody has it any more.
+unsafe impl Send for File {}
+// SAFETY: as above.
+unsafe impl Sync for File {}
+
+impl File {
+    /// `fopen`.
+    pub fn open(path: &CStr, mode: &CStr) -> Option<File> {
+        // SAFETY: both are NUL-terminated strings.
+        let stream = unsafe { libc::fopen(path.as_ptr(), mode.as_ptr()) };
+        if stream.is_null() {
+            return None;
+        }
+        // SAFETY: the stream is open.
+        let descriptor = unsafe { libc::fileno(stream) };
+        // SAFETY: an open descriptor and a structure of all zeros, which is a valid one.
+        let is_regular = unsafe {
+            let mut about: libc::stat = std::mem::zeroed();
+            libc::fstat(descriptor, &mut about) == 0 && about.st_mode & libc::S_IFMT == libc::S_IFREG
+        };
+        Some(File { stream, is_regular })
+    }
+
+    /// The C stream.
+    pub fn stream(&self) -> *mut libc::FILE {
+        self.stream
+    }
+
+    /// Whether a read returns at once.
+    pub fn is_regular(&self) -> bool {
+        self.is_regular
+    }
+
+    /// `fread`, or `fgets` with the NUL at its end.
+    pub fn read(&self, size: usize, line: bool) -> Vec<u8> {
+        let mut block = vec![0u8; size];
+        let actual = if line {
+            let capacity = i32::try_from(size).unwrap_or(i32::MAX);
+            // SAFETY: an open stream and a buffer of `capacity` bytes, which fgets terminates.
+            let got =
+                capacity > 0 && unsafe { !libc::fgets(block.as_mut_ptr().cast(), capacity, self.stream).is_null() };
+            if got { block.iter().position(|byte| *byte == 0).map_or(size, |end| end + 1) } else { 0 }
+        } else {
+            // SAFETY: an open stream and a buffer of the given length.
+            unsafe { libc::fread(block.as_mut_ptr().cast(), 1, size, self.stream) }
+        };
+        block.truncate(actual);
+        block
+    }
+}
 
 impl Drop for File {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from fopen or fdopen and is closed only here.
-        unsafe { libc::fclose(self.0) };
+        // SAFETY: the pointer came from fopen and is closed only here.
+        unsafe { libc::fclose(self.stream) };
     }
+}
+
+/// Whether opening a path may wait for somebody to open its other end.
+pub fn opening_waits(path: &CStr) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
+    std::fs::metadata(path).is_ok_and(|about| about.file_type().is_fifo())
 }
 
 /// Open streams. They are the host C library's, whose modes, positions and flags are what a program expects; the device
 /// sees only numbers.
 #[derive(Default)]
 pub struct Files {
-    open: HashMap<u64, File>,
-    stdin: Option<File>,
+    open: HashMap<u64, Arc<File>>,
+    stdin: Option<Input>,
     next: u64,
 }
 
 impl Files {
-    /// `fopen`: a handle, or 0.
-    pub fn open(&mut self, path: &[u8], mode: &[u8]) -> u64 {
-        let (Some(path), Some(mode)) = (c_string(path), c_string(mode)) else { return 0 };
-        // SAFETY: both are NUL-terminated strings.
-        let file = unsafe { libc::fopen(path.as_ptr(), mode.as_ptr()) };
-        if file.is_null() {
-            return 0;
-        }
+    /// A handle for an open stream.
+    pub fn add(&mut self, file: File) -> u64 {
         self.next += 1;
         // Low bits stay clear: they would name a standard stream.
         let handle = self.next << 4;
-        self.open.insert(handle, File(file));
+        self.open.insert(handle, Arc::new(file));
         handle
     }
 
@@ -79,23 +140,26 @@ impl Files {
         }
     }
 
-    /// The C stream of one that can be read, positioned and so on.
-    pub fn get(&mut self, stream: Stream) -> Option<*mut libc::FILE> {
+    /// An open stream.
+    pub fn get(&self, stream: Stream) -> Option<&Arc<File>> {
         match stream {
-            Stream::Handle(handle) => self.open.get(&handle).map(|file| file.0),
-            Stream::Stdin => {
-                if self.stdin.is_none() {
-                    // SAFETY: a duplicate of fd 0 and a literal mode.
-                    let file = unsafe { libc::fdopen(libc::dup(0), c"r".as_ptr()) };
-                    if file.is_null() {
-                        return None;
-                    }
-                    self.stdin = Some(File(file));
-                }
-                self.stdin.as_ref().map(|file| file.0)
-            }
-            Stream::Stdout | Stream::Stderr => None,
+            Stream::Handle(handle) => self.open.get(&handle),
+            _ => None,
         }
+    }
+
+    /// Standard input; none when the process has none.
+    pub fn stdin(&mut self) -> Option<&mut Input> {
+        if self.stdin.is_none() {
+            self.stdin = std::io::stdin().as_fd().try_clone_to_owned().ok().map(Input::new);
+        }
+        self.stdin.as_mut()
+    }
+
+    /// Reads standard input from elsewhere.
+    #[cfg(test)]
+    pub fn set_stdin(&mut self, input: Input) {
+        self.stdin = Some(input);
     }
 }
 

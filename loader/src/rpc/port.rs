@@ -5,13 +5,13 @@ use std::cell::Cell;
 use std::future::poll_fn;
 use std::task::Poll;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
     Receive,
     Send,
 }
 
-/// A port that the server opened.
+/// A call as the server sees it: sends and receives in turn, each a packet of eight words for every lane that takes part.
 pub struct Port {
     area: Area,
     index: u32,
@@ -27,7 +27,7 @@ pub const LARGEST: u64 = 1 << 30;
 
 impl Port {
     /// Opens a port that the server owns.
-    pub fn open(area: Area, index: u32) -> Port {
+    pub(super) fn open(area: Area, index: u32) -> Port {
         let (mask, opcode) = area.header(index);
         Port { area, index, mask, opcode, last: Cell::new(None) }
     }
@@ -119,7 +119,7 @@ impl Port {
     }
 
     /// Ends the call: when the server still owns the port, hands it back.
-    pub fn close(&self) {
+    pub(super) fn close(&self) {
         if self.last.get() == Some(Last::Receive) {
             self.area.flip(self.index);
         }
