@@ -191,6 +191,23 @@ fn bad_arguments_are_refused_in_the_metadatas_words() {
 }
 
 #[test]
+fn a_stray_address_is_traced_to_its_argument() {
+    for target in ["gfx90a", "gfx1100"] {
+        let image = format!("kernels.{target}");
+        let shape = ["--groups", "64", "--group-size", "256"];
+        let launch = |c: &'static str| {
+            let arguments = ["--arg", "f32[16]=iota", "--arg", "f32[16]=iota", "--arg", c, "--arg", "16384"];
+            said(&launch(&image, "vecadd", &[&shape[..], &arguments].concat()), 139).1
+        };
+        let text = launch("null");
+        assert!(text.contains("argument 2") && text.contains("is null"), "{text}");
+        let text = launch("f32[16384]");
+        assert!(text.contains("read at 0x") && text.contains("nearest memory: buffer of argument"), "{text}");
+        assert!(text.contains("bytes behind it"), "{text}");
+    }
+}
+
+#[test]
 fn variables_and_symbols() {
     for target in ["gfx90a", "gfx1100"] {
         let name = format!("variables.{target}");

@@ -194,7 +194,63 @@ fn a_timeout_says_what_it_waited_for() {
         let output = kfdrun(&["--device", "emu", "--timeout", "0.3"], &image(&format!("spin.{target}")), &[]);
         let said = status(&output, 124);
         assert!(said.contains("_start") && said.contains("0.3"), "{said}");
+        for part in HANG {
+            assert!(said.contains(part), "{target}: '{part}' is missing in: {said}");
+        }
     }
+}
+
+/// Parts of the report on a kernel that spins.
+const HANG: [&str; 7] = [
+    "queue 0: read_dispatch_id 1, write_dispatch_id 2, doorbell rung with 1",
+    "oldest packet 1: header 0x1502 (kernel dispatch, barrier, acquire system, release system)",
+    "work-group (1, 1, 1), grid (1, 1, 1)",
+    "is 1\n",
+    "waves resident: 1\n",
+    "work-group (0, 0, 0) wave 0: ",
+    "in _start+0x",
+];
+
+#[test]
+fn sigquit_has_the_wait_tell_and_goes_on() {
+    use nix::sys::signal::{Signal, kill};
+    use std::io::{BufRead, BufReader, Read};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+        .args(["--device", "emu", "--timeout", "60"])
+        .arg(image("spin.gfx1100"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("kfdrun starts");
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    // The handler is set before the machine starts; until then SIGQUIT would end the process, so wait for the waves.
+    let tasks = format!("/proc/{pid}/task");
+    while std::fs::read_dir(&tasks).map_or(0, |tasks| tasks.count()) < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
+    let mut said = String::new();
+    // A signal before the kernel runs finds no wave; one after finds it.
+    while !said.contains("touched") {
+        kill(pid, Signal::SIGQUIT).expect("it runs");
+        said.clear();
+        while !said.contains("waves") {
+            assert_ne!(stderr.read_line(&mut said).expect("text"), 0, "{said}");
+        }
+        if said.contains("resident: 1") {
+            while !said.contains("touched") {
+                assert_ne!(stderr.read_line(&mut said).expect("text"), 0, "{said}");
+            }
+        }
+    }
+    for part in ["SIGQUIT", "goes on"].iter().chain(&HANG) {
+        assert!(said.contains(part), "'{part}' is missing in: {said}");
+    }
+    kill(pid, Signal::SIGINT).expect("it still runs");
+    stderr.read_to_string(&mut said).expect("text");
+    assert_eq!(child.wait().expect("ended").code(), Some(130));
+    assert!(said.contains("interrupted: kernel _start had not completed"), "{said}");
 }
 
 #[test]

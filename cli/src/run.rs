@@ -23,6 +23,9 @@ const LONG: Duration = Duration::from_secs(2);
 /// Set by the first SIGINT; the second ends the process.
 static INTERRUPT: AtomicBool = AtomicBool::new(false);
 
+/// Set by SIGQUIT, which asks what a kernel is at.
+static REPORT: AtomicBool = AtomicBool::new(false);
+
 /// Runs what the command line says; returns the exit status.
 pub fn run(args: &Args) -> Result<u8, Failure> {
     if let (false, Some(option)) = (matches!(args.command, Command::Image(_)), args.of_programs()) {
@@ -86,6 +89,19 @@ pub fn watch(state: &WaitState, shown: &mut Duration) -> bool {
             state.signal,
             state.value
         ));
+    }
+    if REPORT.swap(false, Ordering::Relaxed) {
+        clear_progress();
+        say(&format!(
+            "SIGQUIT: {} has run for {} s and goes on: signal {} is {}, 0 is waited for",
+            state.kernel,
+            state.elapsed.as_secs(),
+            state.signal,
+            state.value
+        ));
+        for line in (state.report)() {
+            eprintln!("  {line}");
+        }
     }
     !INTERRUPT.load(Ordering::Relaxed)
 }
@@ -206,10 +222,19 @@ extern "C" fn on_interrupt(_signal: i32) {
     INTERRUPT.store(true, Ordering::Relaxed);
 }
 
-/// The first Ctrl-C ends the wait, which says what it waited for; the second ends the process.
+extern "C" fn on_quit(_signal: i32) {
+    REPORT.store(true, Ordering::Relaxed);
+}
+
+/// The first Ctrl-C ends the wait, which says what it waited for; the second ends the process. Ctrl-\ has
+/// the wait tell what it waits for, and goes on.
 pub fn catch_interrupts() {
     use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
     let action = SigAction::new(SigHandler::Handler(on_interrupt), SaFlags::SA_RESETHAND, SigSet::empty());
-    // SAFETY: the handler only stores to an atomic.
-    let _ = unsafe { sigaction(Signal::SIGINT, &action) };
+    let quit = SigAction::new(SigHandler::Handler(on_quit), SaFlags::SA_RESTART, SigSet::empty());
+    // SAFETY: the handlers only store to atomics.
+    unsafe {
+        let _ = sigaction(Signal::SIGINT, &action);
+        let _ = sigaction(Signal::SIGQUIT, &quit);
+    }
 }

@@ -214,6 +214,10 @@ impl kfd::Driver for EmulatedDriver {
         self.kernel.topology.list(path)
     }
 
+    fn waves(&self) -> Option<Vec<trace::Wave>> {
+        Some(self.kernel.devices.iter().flat_map(|device| device.engine.waves()).collect())
+    }
+
     fn doorbell_hint(&self) {
         if let Some(bell) = self.bell.get() {
             bell.ring();

@@ -1,13 +1,14 @@
 //! A GPU this process has acquired.
 
+use crate::buffer::{Known, Ledger};
 use crate::error::{Error, Result};
 use crate::kfd::{Kfd, node_error};
 use crate::system::MmapArgs;
 use crate::topology::{MemBank, Node};
-use crate::types::{GfxTarget, GpuId};
+use crate::types::{GfxTarget, GpuId, GpuVa};
 use crate::uapi::{self, sysfs};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A render node whose VM was acquired. The kernel takes one open of it in the life of a process, so it stays open as
 /// long as the [`Kfd`].
@@ -30,6 +31,8 @@ pub struct Device {
     doorbells: Mutex<Option<usize>>,
     /// What is left of the last range that small reservations are cut from.
     arena: Mutex<Range<usize>>,
+    /// Its buffers, for reports.
+    ledger: Mutex<Ledger>,
 }
 
 /// Bytes reserved at a time for buffers that are much smaller.
@@ -59,6 +62,7 @@ impl Device {
             apertures,
             doorbells: Mutex::default(),
             arena: Mutex::default(),
+            ledger: Mutex::default(),
         }))
     }
 
@@ -85,6 +89,15 @@ impl Device {
     /// The 64-bit windows of the GPU in this process.
     pub fn apertures(&self) -> &uapi::ProcessDeviceApertures {
         &self.apertures
+    }
+
+    /// The buffer that holds an address of this GPU, or the one nearest to it; freed ones are remembered for a while.
+    pub fn nearest_buffer(&self, va: GpuVa) -> Option<Known> {
+        self.ledger().nearest(va)
+    }
+
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Memory banks of the node; reads the topology.

@@ -48,6 +48,11 @@ pub trait Driver: Send + Sync {
 
     /// A doorbell was just stored to. Only an optimisation: a plain store to the mapped doorbell must do by itself.
     fn doorbell_hint(&self) {}
+
+    /// The waves that the GPUs hold now, where the machine can tell: an emulated one. On hardware that takes a debugger.
+    fn waves(&self) -> Option<Vec<trace::Wave>> {
+        None
+    }
 }
 
 /// Who owns a device node, and who wants to open it.

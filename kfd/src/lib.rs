@@ -36,7 +36,7 @@ mod types;
 pub mod uapi;
 
 pub use crate::kfd::{DEV_KFD, Kfd};
-pub use buffer::{Buffer, Kind};
+pub use buffer::{Buffer, Kind, Known};
 pub use cwsr::{ContextSave, ContextSaveError, Origin};
 pub use device::Device;
 pub use doorbell::Doorbell;

@@ -128,6 +128,11 @@ impl System {
         }
     }
 
+    /// The waves that the GPUs hold now, where the machine can tell: [`Driver::waves`].
+    pub fn waves(&self) -> Option<Vec<trace::Wave>> {
+        self.driver.waves()
+    }
+
     pub(crate) fn doorbell_hint(&self) {
         self.driver.doorbell_hint();
     }

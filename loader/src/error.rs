@@ -152,10 +152,8 @@ pub enum Stop {
         signal: GpuVa,
         /// Its value, which should have become 0.
         value: i64,
-        /// `read_dispatch_id`.
-        read_index: u64,
-        /// `write_dispatch_id`.
-        write_index: u64,
+        /// What the queue and the waves are at: [`Gpu::report`](crate::Gpu::report).
+        report: Vec<String>,
     },
     /// The caller asked to stop.
     Interrupted {
@@ -165,6 +163,8 @@ pub enum Stop {
         signal: GpuVa,
         /// Its value.
         value: i64,
+        /// What the queue and the waves are at: [`Gpu::report`](crate::Gpu::report).
+        report: Vec<String>,
     },
 }
 
@@ -268,14 +268,20 @@ impl std::fmt::Display for Stop {
                 f.write_str(&place(detail))?;
                 notes.iter().try_for_each(|note| write!(f, "\n  {note}"))
             }
-            Stop::Timeout { kernel, limit, signal, value, read_index, write_index } => write!(
-                f,
-                "timeout: kernel {kernel} did not complete within the limit of {} s: signal {signal} is {value}, 0 was expected; the queue \
-                 took {read_index} of {write_index} packets",
-                limit.as_secs_f64()
-            ),
-            Stop::Interrupted { kernel, signal, value } => {
-                write!(f, "interrupted: kernel {kernel} had not completed: signal {signal} is {value}, 0 was expected")
+            Stop::Timeout { kernel, limit, signal, value, report } => {
+                write!(
+                    f,
+                    "timeout: kernel {kernel} did not complete within the limit of {} s: signal {signal} is {value}, 0 was expected",
+                    limit.as_secs_f64()
+                )?;
+                report.iter().try_for_each(|line| write!(f, "\n  {line}"))
+            }
+            Stop::Interrupted { kernel, signal, value, report } => {
+                write!(
+                    f,
+                    "interrupted: kernel {kernel} had not completed: signal {signal} is {value}, 0 was expected"
+                )?;
+                report.iter().try_for_each(|line| write!(f, "\n  {line}"))
             }
         }
     }

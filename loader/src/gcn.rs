@@ -152,7 +152,13 @@ pub fn run(
             Ok(Finished::Completed) => {}
             Ok(Finished::Left) => {
                 let (signal, value) = left.unwrap_or_default();
-                return Err(Stop::Interrupted { kernel: name.to_owned(), signal, value }.into());
+                return Err(Stop::Interrupted {
+                    kernel: name.to_owned(),
+                    signal,
+                    value,
+                    report: gpu.report(&image, name),
+                }
+                .into());
             }
             Err(Error::Stopped(mut stop)) => {
                 if let (Stop::Timeout { limit, .. }, Some(timeout)) = (stop.as_mut(), program.timeout) {

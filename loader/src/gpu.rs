@@ -1,5 +1,7 @@
 //! A device with one queue, and how a kernel runs on it.
 
+mod report;
+
 use crate::error::Stop;
 use crate::kernarg::{self, Hidden, Kernarg};
 use crate::{DEFAULT_STACK, Error, Image, Shape, Value};
@@ -93,7 +95,7 @@ pub struct Launch {
 }
 
 /// What [`Gpu::dispatch`]'s caller is told while a kernel runs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct WaitState<'k> {
     /// Kernel.
     pub kernel: &'k str,
@@ -103,6 +105,8 @@ pub struct WaitState<'k> {
     pub signal: GpuVa,
     /// Its value.
     pub value: i64,
+    /// What the queue and the waves are at: [`Gpu::report`].
+    pub report: &'k dyn Fn() -> Vec<String>,
 }
 
 /// What the caller answers.
@@ -377,12 +381,12 @@ impl Gpu {
                     limit,
                     signal: signal_va,
                     value,
-                    read_index: self.queue.read_index(),
-                    write_index: self.queue.write_index(),
+                    report: self.report(image, kernel.name()),
                 }
                 .into());
             }
-            let state = WaitState { kernel: kernel.name(), elapsed, signal: signal_va, value };
+            let report = || self.report(image, kernel.name());
+            let state = WaitState { kernel: kernel.name(), elapsed, signal: signal_va, value, report: &report };
             let sleep = match pending(&state) {
                 Pending::Leave => return Ok(Finished::Left),
                 Pending::Again => {
@@ -421,8 +425,8 @@ impl Gpu {
                 Fired::Memory(fault) if fault.gpu == ours => {
                     let detail = self.detail();
                     let mut notes = self.place(image, &detail);
-                    let va = detail.as_ref().and_then(|detail| detail.va).unwrap_or(fault.va.0);
-                    notes.extend(self.nearest(image, va));
+                    let va = detail.as_ref().and_then(|detail| detail.va).map_or(fault.va, GpuVa);
+                    notes.extend(self.stray(kernel, va));
                     return Err(
                         Stop::MemoryFault { kernel: kernel.name().to_owned(), fault: *fault, detail, notes }.into()
                     );
@@ -463,31 +467,5 @@ impl Gpu {
 
     fn detail(&self) -> Option<Box<trace::Fault>> {
         self.options.faults.as_ref().and_then(|faults| faults.take()).map(Box::new)
-    }
-
-    fn place(&self, image: &Image, detail: &Option<Box<trace::Fault>>) -> Vec<String> {
-        let Some(pc) = detail.as_ref().and_then(|detail| detail.pc) else { return Vec::new() };
-        let place = image.describe(pc).map(|place| format!("in {place} of the image"));
-        let lines = image.source_lines(pc).into_iter().enumerate();
-        let source =
-            lines.map(|(depth, line)| format!("{}{line}", if depth == 0 { "source: " } else { "inlined in " }));
-        place.into_iter().chain(source).collect()
-    }
-
-    /// The buffer that lies nearest to an address, in words.
-    fn nearest(&self, image: &Image, va: u64) -> Option<String> {
-        let scratch = self.scratch.as_ref().map(|(buffer, _)| buffer);
-        let buffers = [Some(image.buffer()), Some(&*self.control), scratch];
-        let distance = |buffer: &Buffer| {
-            let (start, end) = (buffer.va().0, buffer.va().0 + buffer.size());
-            if va < start { start - va } else { va.saturating_sub(end - 1) }
-        };
-        let buffer = buffers.into_iter().flatten().min_by_key(|buffer| distance(buffer))?;
-        let range = format!("{} {}..{:#x}", buffer.purpose(), buffer.va(), buffer.va().0 + buffer.size());
-        Some(match distance(buffer) {
-            0 => format!("it lies in {range}"),
-            bytes if va < buffer.va().0 => format!("nearest memory: {range}, {bytes} bytes above"),
-            bytes => format!("nearest memory: {range}, {bytes} bytes below"),
-        })
     }
 }

@@ -259,7 +259,13 @@ pub fn run(
             Ok(Finished::Completed) => {}
             Ok(Finished::Left) => match left {
                 Some((signal, value)) => {
-                    return Err(Stop::Interrupted { kernel: kernel.name().to_owned(), signal, value }.into());
+                    return Err(Stop::Interrupted {
+                        kernel: kernel.name().to_owned(),
+                        signal,
+                        value,
+                        report: gpu.report(&image, kernel.name()),
+                    }
+                    .into());
                 }
                 None => break,
             },

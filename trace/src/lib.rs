@@ -6,7 +6,9 @@
 mod event;
 mod sink;
 mod text;
+mod wave;
 
 pub use event::*;
 pub use sink::{Collector, LastFault, Record, Sink, Tracer};
 pub use text::{TextSink, line};
+pub use wave::{Activity, Wave};

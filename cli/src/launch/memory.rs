@@ -128,6 +128,10 @@ impl Memory {
     pub fn allocate(mut self, device: &Arc<Device>) -> Result<Memory, Failure> {
         for named in &mut self.named {
             let buffer = loader::host_visible(device, named.bytes.len() as u64, "argument")?;
+            buffer.set_name(match named.index {
+                Some(index) if named.also.is_none() => format!("buffer of argument {index}"),
+                _ => format!("buffer '{}'", named.also.as_ref().unwrap_or(&named.name)),
+            });
             buffer.write_bytes(0, &named.bytes)?;
             // Behind writes over the bus a read returns last.
             buffer.read_bytes(buffer.size() - 1, &mut [0])?;

@@ -133,7 +133,12 @@ pub fn run(args: &Args, launch: &LaunchArgs) -> Result<u8, Failure> {
                 Ok(Finished::Completed) => {}
                 Ok(Finished::Left) => {
                     let (signal, value) = stopped.unwrap_or_default();
-                    let stop = Stop::Interrupted { kernel: step.name().to_owned(), signal, value };
+                    let stop = Stop::Interrupted {
+                        kernel: step.name().to_owned(),
+                        signal,
+                        value,
+                        report: gpu.report(&image, step.name()),
+                    };
                     return Err(loader::Error::from(stop).into());
                 }
                 Err(loader::Error::Stopped(mut stop)) => {

@@ -1,12 +1,13 @@
 //! The compute units of one device.
 
+use super::census::Census;
 use super::code::{CodeCache, Shape};
 use super::dispatch::{Dispatch, Done, Host};
 use super::launch::Launch;
 use super::level::HostLevel;
-use super::schedule::{Job, Worker};
+use super::schedule::{Job, Parts, Worker};
 use crate::isa::Target;
-use trace::Fault;
+use trace::{Fault, Wave};
 
 /// The compute units of one emulated GPU. Dispatches of several queues may run at the same time.
 pub struct Engine {
@@ -15,6 +16,7 @@ pub struct Engine {
     level: HostLevel,
     seed: Option<u64>,
     codes: CodeCache,
+    census: Census,
 }
 
 impl Engine {
@@ -22,18 +24,23 @@ impl Engine {
     pub fn new(target: Target, workers: usize, level: HostLevel) -> Engine {
         let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
         let workers = if workers == 0 { processors() } else { workers };
-        Engine { target, workers, level, seed: None, codes: CodeCache::default() }
+        Engine { target, workers, level, seed: None, codes: CodeCache::default(), census: Census::default() }
     }
 
     /// Compute units on one host thread that run waves in an order given by `seed`: the same each time, as far as the
     /// program does not depend on other threads or on time.
     pub fn deterministic(target: Target, level: HostLevel, seed: u64) -> Engine {
-        Engine { target, workers: 1, level, seed: Some(seed), codes: CodeCache::default() }
+        Engine { target, workers: 1, level, seed: Some(seed), codes: CodeCache::default(), census: Census::default() }
     }
 
     /// Target of the device.
     pub fn target(&self) -> Target {
         self.target
+    }
+
+    /// The resident waves. Those of a worker that does not come round within a second are left out.
+    pub fn waves(&self) -> Vec<Wave> {
+        self.census.take()
     }
 
     /// The checks on a dispatch that come before any wave runs.
@@ -68,7 +75,8 @@ impl Engine {
             level: self.level,
         };
         let workers = (self.workers as u64).min(launch.group_count).min(launch.resident_groups).max(1);
-        let job = Job::new(dispatch, launch, host, &self.codes, shape, workers, self.seed);
+        let parts = Parts { codes: &self.codes, census: &self.census, seed: self.seed };
+        let job = Job::new(dispatch, launch, host, shape, workers, parts);
         let shared = &job;
         std::thread::scope(|scope| {
             let mut spawn = || {

@@ -3,6 +3,7 @@
 //! A kernel's instructions are decoded once into [`inst::Inst`]s, each with the handler that executes it. Registers are
 //! rows of lanes; a handler works on whole rows, compiled for each vector width of the host ([`level`]).
 
+mod census;
 mod code;
 pub mod dispatch;
 pub mod engine;

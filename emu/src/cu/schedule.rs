@@ -5,6 +5,7 @@
 //! another when those it has only wait, or have run for long: the device would hold them all at once, and a kernel may
 //! count on that.
 
+use super::census::Census;
 use super::code::{Code, CodeCache, Shape, text};
 use super::dispatch::{Dispatch, Host};
 use super::group::Group;
@@ -17,7 +18,7 @@ use crate::isa::Family;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use trace::{Access, Fault, FaultKind};
+use trace::{Access, Activity, Fault, FaultKind};
 
 /// Instructions of a slice.
 const SLICE: u32 = 4096;
@@ -40,6 +41,8 @@ pub struct Job<'a> {
     pub host: &'a dyn Host,
     /// Codes of the engine.
     pub codes: &'a CodeCache,
+    /// Asks what the waves do.
+    pub census: &'a Census,
     /// What code is lowered for.
     pub shape: Shape,
     /// Workers it may have.
@@ -78,16 +81,25 @@ impl Slots {
     }
 }
 
+/// What a job uses of its engine.
+pub struct Parts<'a> {
+    /// Codes.
+    pub codes: &'a CodeCache,
+    /// Asks what the waves do.
+    pub census: &'a Census,
+    /// Seed of the order of waves; None: in turn.
+    pub seed: Option<u64>,
+}
+
 impl<'a> Job<'a> {
     /// A job nobody works at yet.
     pub fn new(
         dispatch: &'a Dispatch,
         launch: &'a Launch,
         host: &'a dyn Host,
-        codes: &'a CodeCache,
         shape: Shape,
         workers: u64,
-        seed: Option<u64>,
+        Parts { codes, census, seed }: Parts<'a>,
     ) -> Job<'a> {
         let limit = if launch.scratch.slots != 0 { launch.scratch.slots } else { u32::MAX };
         Job {
@@ -95,6 +107,7 @@ impl<'a> Job<'a> {
             launch,
             host,
             codes,
+            census,
             shape,
             workers,
             seed,
@@ -190,7 +203,12 @@ impl<'a> Worker<'a> {
     pub fn run(mut self, mut spawn: Option<&mut dyn FnMut()>) {
         let job = self.job;
         let (mut idle, mut rotations) = (0u32, 0u32);
+        let mut seen = job.census.enter();
         while !job.stopped() {
+            if job.census.asked() != seen {
+                seen = job.census.asked();
+                job.census.answer(seen, self.groups.iter().flat_map(|group| self.states(group)));
+            }
             if job.host.cancelled() {
                 job.stop.store(true, Ordering::Relaxed);
                 break;
@@ -224,8 +242,33 @@ impl<'a> Worker<'a> {
                 std::thread::yield_now();
             }
         }
+        job.census.leave(seen);
         job.instructions.fetch_add(self.instructions, Ordering::Relaxed);
         job.waves.fetch_add(self.waves, Ordering::Relaxed);
+    }
+
+    /// What the waves of a work-group do.
+    fn states<'g>(&'g self, group: &'g Group) -> impl Iterator<Item = trace::Wave> + 'g {
+        group.waves.iter().map(|resident| {
+            let wave = &resident.wave;
+            let decoded = self.codes.iter().find_map(|code| code.decoded(wave.pc));
+            trace::Wave {
+                queue_id: self.job.dispatch.queue_id,
+                index: self.job.dispatch.dispatch_id,
+                workgroup: group.id,
+                wave: wave.identity.wave,
+                activity: match wave.state {
+                    State::Ready | State::Request | State::Indexed => Activity::Running,
+                    State::Barrier => Activity::Barrier,
+                    State::Yielded => Activity::Yielded,
+                    State::Ended | State::Faulted | State::Halted => Activity::Ended,
+                },
+                pc: wave.pc,
+                instruction: decoded.map(|decoded| text(self.job.dispatch.target, decoded, wave.pc)),
+                exec: wave.exec,
+                touched: wave.port.touched(),
+            }
+        })
     }
 
     /// Have all work-groups been started?
@@ -262,6 +305,7 @@ impl<'a> Worker<'a> {
             };
             wave.port.lds = lds;
             wave.port.lds_size = launch.lds;
+            wave.port.forget_touched();
             launch.start(&mut wave, id, number, slot);
             group.push(wave, None);
         }

@@ -4,6 +4,11 @@
 //! and behind that stays inaccessible, ALLOC_MEMORY_OF_GPU, map it into the host when the host may reach it,
 //! MAP_MEMORY_TO_GPU; and back: UNMAP_MEMORY_FROM_GPU, munmap, FREE_MEMORY_OF_GPU.
 
+mod ledger;
+
+pub use ledger::Known;
+pub(crate) use ledger::Ledger;
+
 use crate::device::Device;
 use crate::errno::Errno;
 use crate::error::{Error, Result};
@@ -234,6 +239,7 @@ impl Buffer {
             return Err(Error::NotMapped { purpose: self.purpose, n_success });
         }
         self.mapped = true;
+        self.device.ledger().add(self.va, self.size, self.purpose);
         Ok(())
     }
 
@@ -250,6 +256,11 @@ impl Buffer {
     /// Bytes, whole pages.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Names the buffer in reports on stray addresses: [`Device::nearest_buffer`].
+    pub fn set_name(&self, name: String) {
+        self.device.ledger().rename(self.va, name);
     }
 
     /// What it is for.
@@ -386,6 +397,7 @@ impl Drop for Buffer {
             return;
         }
         if let (true, Some(handle)) = (self.mapped, self.handle) {
+            self.device.ledger().free(self.va);
             let gpus = [self.device.gpu_id().0];
             let mut args = uapi::UnmapMemoryFromGpuArgs {
                 handle,

@@ -229,6 +229,14 @@ impl Queue {
         self.ring.read_index()
     }
 
+    /// The 64 bytes in the slot of a packet index, as they are now. The packet processor overwrites the header of a packet
+    /// it has taken with INVALID.
+    pub fn slot(&self, index: u64) -> Result<[u8; 64]> {
+        let mut packet = [0; 64];
+        self.buffers.ring.read_bytes(index % u64::from(self.ring.packets()) * 64, &mut packet)?;
+        Ok(packet)
+    }
+
     /// Address of the `amd_queue_t`: what kernels get as their queue pointer.
     pub fn amd_queue_va(&self) -> GpuVa {
         self.buffers.queue.va()

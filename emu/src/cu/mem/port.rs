@@ -24,6 +24,8 @@ pub struct MemoryPort {
     pub shared_aperture: u32,
     /// PRIVATE_BASE >> 32.
     pub private_aperture: u32,
+    /// Address that was looked up last; all ones when there is none.
+    touched: u64,
     cache: Cache,
 }
 
@@ -63,6 +65,9 @@ impl Window {
     }
 }
 
+/// Addresses below are taken for null pointers with an offset.
+const NULL_PAGES: u64 = 0x1_0000;
+
 /// Mappings a wave touches at a time: buffers, kernarg, scratch, code's constants.
 const ENTRIES: usize = 8;
 
@@ -100,7 +105,27 @@ impl MemoryPort {
             epoch: space.epoch(),
             space: Arc::as_ptr(&space),
         };
-        MemoryPort { space, lds, lds_size, scratch_base, scratch_size, shared_aperture, private_aperture, cache }
+        MemoryPort {
+            space,
+            lds,
+            lds_size,
+            scratch_base,
+            scratch_size,
+            shared_aperture,
+            private_aperture,
+            touched: u64::MAX,
+            cache,
+        }
+    }
+
+    /// The address in memory that was touched last.
+    pub fn touched(&self) -> Option<u64> {
+        (self.touched != u64::MAX).then_some(self.touched)
+    }
+
+    /// Another wave begins.
+    pub fn forget_touched(&mut self) {
+        self.touched = u64::MAX;
     }
 
     /// Begins an instruction: forgets what was cached when the tables changed. Host addresses got since are good until
@@ -131,6 +156,7 @@ impl MemoryPort {
     /// The window around an address.
     #[inline(always)]
     pub(super) fn window(&mut self, va: u64) -> Option<Window> {
+        self.touched = va;
         for window in &self.cache.windows {
             if va.wrapping_sub(window.start) < window.len {
                 return Some(*window);
@@ -189,6 +215,9 @@ impl MemoryPort {
                 Some(span) => format!("the mapping {:#x}..{:#x} is not writable", span.start, span.end),
                 None => "the mapping is not writable".to_owned(),
             };
+        }
+        if va < NULL_PAGES {
+            return "a null pointer, or one with a small offset".to_owned();
         }
         let (below, above) = self.space.neighbours(va);
         let mut parts = Vec::new();

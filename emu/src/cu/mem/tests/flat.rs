@@ -465,7 +465,7 @@ fn null_is_no_address() {
     rig.row64(2, |_| 0);
     let fault = rig.fault(&inst(Format::Flat, "flat_load_b32", v(8, 1), [v(2, 2), Operand::None, Operand::Off]));
     assert_eq!(kind(&fault), (FaultKind::NotPresent, 0, Some(Access::Read), 0xffff_ffff));
-    assert_eq!(fault.detail, "nothing is mapped");
+    assert_eq!(fault.detail, "a null pointer, or one with a small offset");
 }
 
 #[test]
