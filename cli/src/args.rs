@@ -61,6 +61,9 @@ pub struct Args {
     /// Say on stderr which device runs the image and what it needs
     #[arg(global = true, short, long)]
     pub verbose: bool,
+    /// The hostcall buffer that the image's device library knows: `stacks`, or `phases` for newer ones of ROCm
+    #[arg(global = true, long, value_name = "FORM", default_value = "stacks", value_parser = hostcall)]
+    pub hostcall: loader::hostcall::Form,
     /// Say on stderr what each kernel needs: registers, LDS, scratch, and how many waves a SIMD then holds
     #[arg(global = true, long)]
     pub print_resource_usage: bool,
@@ -217,6 +220,14 @@ impl Args {
         ]
         .into_iter()
         .find_map(|(is_given, name)| is_given.then_some(name))
+    }
+}
+
+fn hostcall(text: &str) -> Result<loader::hostcall::Form, String> {
+    match text {
+        "stacks" => Ok(loader::hostcall::Form::Stacks),
+        "phases" => Ok(loader::hostcall::Form::Phases),
+        _ => Err("expected stacks or phases".to_owned()),
     }
 }
 

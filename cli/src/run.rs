@@ -8,7 +8,7 @@ use elf::container::{self, Contents, Entry, Limits};
 use elf::{CodeObject, Kernel};
 use kfd::Device;
 use loader::program::{Ending, Outcome, Program};
-use loader::{GpuOptions, Shape, WaitState};
+use loader::{GpuOptions, ServiceOptions, Shape, WaitState};
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -138,6 +138,7 @@ fn program(args: &Args, command: &[OsString]) -> Result<u8, Failure> {
         options: GpuOptions { stack_size: args.stack_size, faults: Some(faults), ..GpuOptions::default() },
         ends_process: true,
         output: Box::new(Unbuffered),
+        services: ServiceOptions { hostcall: args.hostcall, ..ServiceOptions::default() },
         calls: None,
         gcn_heap: args.heap,
     };

@@ -3,9 +3,9 @@
 use elf::CodeObject;
 use emu::{EmulatedDriver, Machine, Options, isa::Target};
 use kfd::{Device, Kfd, Topology};
-use loader::GpuOptions;
 use loader::program::{self, Outcome, Program};
 use loader::rpc::{Handler, Output};
+use loader::{GpuOptions, ServiceOptions};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +44,7 @@ pub fn run(output: Box<dyn Output>) -> Result<Outcome, Box<dyn Error>> {
         options: GpuOptions::default(),
         ends_process: false,
         output,
+        services: ServiceOptions::default(),
         calls: Some(prices([5, 20, 100, 7])),
         gcn_heap: None,
     };

@@ -26,6 +26,8 @@ pub struct GpuOptions {
     pub kernarg_bytes: u64,
     /// Bytes of memory that host and device share, for the caller ([`Gpu::shared`]).
     pub shared_bytes: u64,
+    /// The packet processor writes when each kernel starts and ends ([`Gpu::timestamps`]).
+    pub timestamps: bool,
     /// A sink of the tracer, for what the emulated machine knows of a fault.
     pub faults: Option<Arc<LastFault>>,
 }
@@ -37,6 +39,7 @@ impl Default for GpuOptions {
             ring_packets: 1024,
             kernarg_bytes: 65536,
             shared_bytes: 0,
+            timestamps: false,
             faults: None,
         }
     }
@@ -153,6 +156,7 @@ impl Gpu {
             &QueueConfig {
                 packets: options.ring_packets,
                 error_event: Some(&done),
+                profiling: options.timestamps,
                 report_exceptions,
                 ..QueueConfig::default()
             },
@@ -323,6 +327,9 @@ impl Gpu {
             self.reserve_scratch(private_segment_size, lanes, waves)?;
         }
         self.control.write_bytes(KERNARG, bytes)?;
+        for offset in [aql::signal::START_TS, aql::signal::END_TS] {
+            self.control.atomic_u64(SIGNAL + offset as u64)?.store(0, Ordering::Relaxed);
+        }
         self.signal()?.store(1, Ordering::Relaxed);
         let packet = KernelDispatch {
             fences: Fences::SYSTEM,
@@ -341,6 +348,15 @@ impl Gpu {
         })?;
         self.queue.ring_doorbell(last);
         self.wait(image, kernel, timeout, (private_segment_size, lanes, waves), pending)
+    }
+
+    /// When the last kernel started and ended, in ticks of the GPU's clock; None when nobody wrote it.
+    pub fn timestamps(&self) -> Result<Option<(u64, u64)>, Error> {
+        let load = |offset: usize| -> Result<u64, Error> {
+            Ok(self.control.atomic_u64(SIGNAL + offset as u64)?.load(Ordering::Acquire))
+        };
+        let (start, end) = (load(aql::signal::START_TS)?, load(aql::signal::END_TS)?);
+        Ok((start != 0 && end >= start).then_some((start, end)))
     }
 
     fn signal(&self) -> Result<&AtomicI64, Error> {

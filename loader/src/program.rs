@@ -7,7 +7,7 @@ use crate::arguments::Strings;
 use crate::gpu::{Finished, Gpu, GpuOptions, Launch, Pending, WaitState};
 use crate::heap::Heap;
 use crate::rpc::{Abi, Area, End, Handler, Output, Progress, Region, Server};
-use crate::{DEFAULT_PRINTF_BUFFER, Error, Image, Services, Shape, Stop, Value, gcn};
+use crate::{Error, Image, ServiceOptions, Services, Shape, Stop, Value, gcn};
 use elf::{CodeObject, Kernel};
 use kfd::Device;
 use std::collections::HashMap;
@@ -35,6 +35,8 @@ pub struct Program {
     pub output: Box<dyn Output>,
     /// Serves remote calls before the library does.
     pub calls: Option<Handler>,
+    /// What a program without LLVM's remote calls gets.
+    pub services: ServiceOptions,
     /// Bytes of the heap of a program in GCC's form ([`DEFAULT_GCN_HEAP`] when none is given); others get memory as they
     /// ask for it.
     pub gcn_heap: Option<u64>,
@@ -189,7 +191,7 @@ pub fn run(
         None => None,
         Some(output) => {
             let kernels: Vec<_> = steps.iter().map(|(kernel, shape, _)| (*kernel, *shape)).collect();
-            Some(Services::new(device, code, &kernels, DEFAULT_PRINTF_BUFFER, output)?)
+            Some(Services::new(device, code, &kernels, program.services, output)?)
         }
     };
     gpu.set_hidden_buffers(services.as_ref().map(Services::buffers).unwrap_or_default());

@@ -2,7 +2,7 @@
 
 use crate::gpu::HiddenBuffers;
 use crate::heap::Heap;
-use crate::hostcall::{self, Layout};
+use crate::hostcall::{self, Form, Layout};
 use crate::printf::{Channel, Formats};
 use crate::rpc::Output;
 use crate::{Error, Shape};
@@ -15,6 +15,21 @@ pub const DEFAULT_PRINTF_BUFFER: u32 = 4 << 20;
 
 /// The start of the device heap, all zero: the device library asks for the rest by hostcall.
 const HEAP_BYTES: u64 = 128 << 10;
+
+/// How the services shall be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceOptions {
+    /// Bytes of the printf buffer.
+    pub printf_bytes: u32,
+    /// The hostcall buffer that the device library in the image knows.
+    pub hostcall: Form,
+}
+
+impl Default for ServiceOptions {
+    fn default() -> Self {
+        ServiceOptions { printf_bytes: DEFAULT_PRINTF_BUFFER, hostcall: Form::default() }
+    }
+}
 
 /// The services of one run.
 pub struct Services {
@@ -32,13 +47,13 @@ impl Services {
         device: &Arc<Device>,
         code: &CodeObject,
         kernels: &[(&Kernel, Shape)],
-        printf_bytes: u32,
+        options: ServiceOptions,
         output: Box<dyn Output>,
     ) -> Result<Services, Error> {
         let wants =
             |kind: ValueKind| kernels.iter().any(|(k, _)| k.metadata.args.iter().any(|arg| arg.value_kind == kind));
         let printf = if wants(ValueKind::HiddenPrintfBuffer) && !code.printf().is_empty() {
-            Some(Channel::new(device, Formats::parse(code.printf())?, printf_bytes)?)
+            Some(Channel::new(device, Formats::parse(code.printf())?, options.printf_bytes)?)
         } else {
             None
         };
@@ -47,7 +62,7 @@ impl Services {
             let properties = &device.node().properties;
             let resident = properties.simd_count.zip(properties.max_waves_per_simd);
             let resident = resident.map_or(1 << 16, |(simds, waves)| u64::from(simds) * u64::from(waves));
-            let layout = Layout::new(waves.unwrap_or(1).min(resident.max(1)));
+            let layout = Layout::new(options.hostcall, waves.unwrap_or(1).min(resident.max(1)));
             let server = hostcall::Server::new(device, layout, Box::new(Heap::new(device)))?;
             let heap = match wants(ValueKind::HiddenHeapV1) {
                 true => Some(zeroed(device, HEAP_BYTES, "device heap")?),

@@ -8,11 +8,16 @@ use std::path::PathBuf;
 #[command(after_help = ARGUMENTS)]
 pub struct LaunchArgs {
     /// Code object, or a file that carries some: offload bundle, offload binary, host program
-    pub image: PathBuf,
+    #[arg(required_unless_present = "script")]
+    pub image: Option<PathBuf>,
     /// Kernel, with or without `.kd`
-    pub kernel: String,
+    #[arg(required_unless_present = "script")]
+    pub kernel: Option<String>,
+    /// Run the launches that a TOML file lists, over buffers that they share (docs/programs.md has its form)
+    #[arg(long, value_name = "FILE", conflicts_with_all = OF_ONE_LAUNCH)]
+    pub script: Option<PathBuf>,
     /// Grid in work-groups
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions, required_unless_present = "items")]
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions, required_unless_present_any = ["items", "script"])]
     pub groups: Option<[u32; 3]>,
     /// Grid in work-items; the last work-group of a dimension may be partial
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions, conflicts_with = "groups")]
@@ -45,7 +50,7 @@ pub struct LaunchArgs {
     /// Give an undefined symbol an address: a number, or a buffer as an --arg has it
     #[arg(long, value_name = "SYMBOL=ADDR|BUFFER", value_parser = pair)]
     pub define: Vec<(String, String)>,
-    /// Launch so often and tell how long each took
+    /// Launch so often and tell how long each took by the GPU's clock
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
     /// Print the kernel argument segment on stderr, each argument with its bytes
@@ -56,15 +61,33 @@ pub struct LaunchArgs {
     pub printf_buffer: u32,
 }
 
+/// What a script says itself.
+const OF_ONE_LAUNCH: [&str; 14] = [
+    "image",
+    "kernel",
+    "groups",
+    "items",
+    "group_size",
+    "arguments",
+    "dynamic_lds",
+    "dump",
+    "expect",
+    "tolerance",
+    "set_global",
+    "dump_global",
+    "define",
+    "repeat",
+];
+
 const ARGUMENTS: &str = "Arguments:
   5, -3, 0x10, 1.5         a number of the type that the metadata has
   u32:5, f16:1.5           a number of a type: i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64
   i32x4:1,2,3,4            a vector
   hex:0a0b0c0d             bytes, as for a structure
-  f32[1024]=CONTENTS       a buffer; CONTENTS is zeros (also when left out), iota, fill:VALUE, rand:SEED,
-                           VALUE,VALUE... or @FILE (.npy, else raw bytes); the count may be left out
-                           for values and files. In front, in: (the kernel must not change it) or
-                           out: (print it after the launch unless --dump does)
+  f32[1024]=CONTENTS       a buffer; CONTENTS is zeros (also when left out), iota, fill:VALUE,
+                           rand:SEED, VALUE,VALUE... or @FILE (.npy, else raw bytes); the count may
+                           be left out for values and files. In front, in: (the kernel must not
+                           change it) or out: (print it after the launch unless --dump does)
   null, ptr:0x1000         an address
   local:256                LDS bytes for a dynamic_shared_pointer";
 
@@ -87,10 +110,10 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn tolerance(text: &str) -> Result<Tolerance, String> {
+pub fn tolerance(text: &str) -> Result<Tolerance, String> {
     let (relative, absolute) = text.split_once(',').unwrap_or((text, "0"));
     let number = |text: &str| match text.parse::<f64>() {
-        Ok(value) if value >= 0.0 => Ok(value),
+        Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
         _ => Err(format!("'{text}' is not a number of 0 or more")),
     };
     Ok(Tolerance { relative: number(relative)?, absolute: number(absolute)? })

@@ -40,13 +40,25 @@ pub fn choose<'c, 'a>(
     if let ([entry], 1) = (&candidates[..], contents.entries.len()) {
         return Ok((entry, device));
     }
-    let id = identity(&device)?;
-    match select(contents, &id, wanted) {
-        Ok(entry) => Ok((entry, device)),
+    Ok((choose_on(&device, contents, path, args, has)?, device))
+}
+
+/// Takes the code object for a device that is open.
+pub fn choose_on<'c, 'a>(
+    device: &Device,
+    contents: &'c Contents<'a>,
+    path: &Path,
+    args: &Args,
+    has: &dyn Fn(&Entry) -> bool,
+) -> Result<&'c Entry<'a>, Failure> {
+    let refuse = |text: String| Failure::new(REFUSED, format!("{}: {text}", path.display()));
+    let id = identity(device)?;
+    match select(contents, &id, args.entry.as_deref()) {
+        Ok(entry) => Ok(entry),
         Err(error @ SelectError::Ambiguous { .. }) => {
             let mut fitting = matching(contents, &id).into_iter().filter(|entry| has(entry));
             match (fitting.next(), fitting.next()) {
-                (Some(entry), None) => Ok((entry, device)),
+                (Some(entry), None) => Ok(entry),
                 _ => Err(refuse(error.to_string())),
             }
         }

@@ -1,15 +1,14 @@
-//! The buffers of a launch, the image's variables, and what becomes of them.
+//! The buffers of a launch and what becomes of them.
 
 use super::{LaunchArgs, usage};
-use crate::exit::{ENVIRONMENT, Failure, REFUSED};
+use crate::exit::{ENVIRONMENT, Failure};
 use crate::output::{clear_progress, say};
 use elf::{CodeObject, Kernel};
 use kfd::{Buffer, Device};
-use loader::Image;
-use loader::spec::{self, ArgSpec, BufferSpec, Direction, Element, Init, Tolerance, What, npy};
+use loader::spec::{self, BufferSpec, Direction, Element, Init, Tolerance, What, npy};
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A buffer that is named.
@@ -33,20 +32,29 @@ pub struct Memory {
     named: Vec<Named>,
     /// Addresses of undefined symbols.
     pub bindings: HashMap<String, u64>,
-    globals: Vec<(String, u64, Vec<u8>)>,
-    global_dumps: Vec<(String, u64, u64, Option<Element>)>,
+    /// Symbols that are bound to a buffer of another name.
+    symbols: Vec<(String, String)>,
+    /// Where relative paths start.
+    base: PathBuf,
 }
 
 /// Reads a file that an argument names.
-fn file(path: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+pub fn file(base: &Path) -> impl Fn(&Path) -> Result<Vec<u8>, String> + use<'_> {
+    move |path| {
+        let path = base.join(path);
+        std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+    }
 }
 
 impl Memory {
-    /// Reads contents and checks names; nothing is allocated.
+    /// None yet. Paths that are not absolute start at `base`.
+    pub fn new(base: &Path) -> Memory {
+        Memory { named: Vec::new(), bindings: HashMap::new(), symbols: Vec::new(), base: base.to_owned() }
+    }
+
+    /// What the options of one launch say. Reads contents and checks names; nothing is allocated.
     pub fn read(code: &CodeObject, kernel: &Kernel, launch: &LaunchArgs) -> Result<Memory, Failure> {
-        let mut memory =
-            Memory { named: Vec::new(), bindings: HashMap::new(), globals: Vec::new(), global_dumps: Vec::new() };
+        let mut memory = Memory::new(Path::new(""));
         let explicit: Vec<_> = kernel.metadata.args.iter().filter(|arg| !arg.value_kind.is_hidden()).collect();
         for (index, spec) in launch.arguments.iter().enumerate() {
             if let What::Buffer(buffer) = &spec.what {
@@ -55,49 +63,70 @@ impl Memory {
             }
         }
         for (symbol, what) in &launch.define {
-            if code.symbol(symbol).is_some_and(|symbol| symbol.vaddr().is_some()) {
-                return Err(usage(format!("--define {symbol}: the image defines it; --set-global changes a variable")));
-            }
-            if what.contains('[') {
-                let spec: BufferSpec = what.parse().map_err(|error| usage(format!("--define {symbol}: {error}")))?;
-                memory.add(None, symbol.clone(), None, &spec, what)?;
-            } else {
-                let va = spec::unsigned(what).map_err(|error| usage(format!("--define {symbol}: {error}")))?;
-                memory.bindings.insert(symbol.clone(), va);
-            }
+            memory.define(code, symbol, what)?;
         }
         for (which, path) in &launch.dump {
-            memory.find(which, "--dump")?.dumps.push(path.clone());
+            memory.dump(which, path)?;
         }
         for (which, what) in &launch.expect {
-            let named = memory.find(which, "--expect")?;
-            let element = named.spec.element;
-            let init = Init::parse(what, element).unwrap_or_else(|_| Init::File(what.into()));
-            let count = (named.bytes.len() / element.size()) as u64;
-            let bytes = init.bytes(element, Some(count), &file);
-            named.expected.push(bytes.map_err(|error| usage(format!("--expect {which}: {error}")))?);
-        }
-        for (name, value) in &launch.set_global {
-            let (vaddr, size) = variable(code, name, "--set-global")?;
-            let bytes = global_bytes(value, size).map_err(|error| usage(format!("--set-global {name}: {error}")))?;
-            if bytes.len() as u64 != size {
-                let text = format!("--set-global {name}: {value} has {} bytes, the variable has {size}", bytes.len());
-                return Err(usage(text));
-            }
-            memory.globals.push((name.clone(), vaddr, bytes));
-        }
-        for text in &launch.dump_global {
-            let (name, element) = match text.rsplit_once(':').map(|(name, ty)| (name, Element::from_name(ty))) {
-                Some((name, Some(element))) => (name, Some(element)),
-                _ => (text.as_str(), None),
-            };
-            let (vaddr, size) = variable(code, name, "--dump-global")?;
-            memory.global_dumps.push((name.to_owned(), vaddr, size, element));
+            memory.expect(which, what)?;
         }
         Ok(memory)
     }
 
-    fn add(
+    /// Gives a symbol an address, or a buffer: one there is, or one of its own.
+    pub fn define(&mut self, code: &CodeObject, symbol: &str, what: &str) -> Result<(), Failure> {
+        if code.symbol(symbol).is_some_and(|symbol| symbol.vaddr().is_some()) {
+            return Err(usage(format!("--define {symbol}: the image defines it; --set-global changes a variable")));
+        }
+        if code.symbol(symbol).is_none() {
+            return Err(usage(format!("--define {symbol}: the image does not need such a symbol")));
+        }
+        if self.spec(what).is_some() {
+            self.symbols.push((symbol.to_owned(), what.to_owned()));
+        } else if what.contains('[') {
+            let spec: BufferSpec = what.parse().map_err(|error| usage(format!("--define {symbol}: {error}")))?;
+            self.add(None, symbol.to_owned(), None, &spec, what)?;
+            self.symbols.push((symbol.to_owned(), symbol.to_owned()));
+        } else {
+            let va = spec::unsigned(what).map_err(|error| usage(format!("--define {symbol}: {error}")))?;
+            self.bindings.insert(symbol.to_owned(), va);
+        }
+        Ok(())
+    }
+
+    /// Writes a buffer to a file at the end.
+    pub fn dump(&mut self, which: &str, path: &str) -> Result<(), Failure> {
+        let path = if path == "-" { path.to_owned() } else { self.base.join(path).to_string_lossy().into_owned() };
+        self.find(which, "--dump")?.dumps.push(path);
+        Ok(())
+    }
+
+    /// Compares a buffer at the end.
+    pub fn expect(&mut self, which: &str, what: &str) -> Result<(), Failure> {
+        let base = self.base.clone();
+        let named = self.find(which, "--expect")?;
+        let element = named.spec.element;
+        let init = Init::parse(what, element).unwrap_or_else(|_| Init::File(what.into()));
+        let count = (named.bytes.len() / element.size()) as u64;
+        let bytes = init.bytes(element, Some(count), &file(&base));
+        named.expected.push(bytes.map_err(|error| usage(format!("--expect {which}: {error}")))?);
+        Ok(())
+    }
+
+    /// How a buffer is declared.
+    pub fn spec(&self, name: &str) -> Option<&BufferSpec> {
+        self.named.iter().find(|named| named.index.is_none() && named.name == name).map(|named| &named.spec)
+    }
+
+    /// Address of a buffer by its name.
+    pub fn address_of(&self, name: &str) -> Option<u64> {
+        let named = self.named.iter().find(|named| named.name == name)?;
+        named.buffer.as_ref().map(|buffer| buffer.va().0)
+    }
+
+    /// Adds a buffer.
+    pub fn add(
         &mut self,
         index: Option<usize>,
         name: String,
@@ -105,7 +134,7 @@ impl Memory {
         spec: &BufferSpec,
         text: &str,
     ) -> Result<(), Failure> {
-        let bytes = spec.bytes(&file).map_err(|error| usage(format!("{text}: {error}")))?;
+        let bytes = spec.bytes(&file(&self.base)).map_err(|error| usage(format!("{text}: {error}")))?;
         let (dumps, expected) = (Vec::new(), Vec::new());
         self.named.push(Named { index, name, also, spec: spec.clone(), bytes, buffer: None, dumps, expected });
         Ok(())
@@ -135,10 +164,12 @@ impl Memory {
             buffer.write_bytes(0, &named.bytes)?;
             // Behind writes over the bus a read returns last.
             buffer.read_bytes(buffer.size() - 1, &mut [0])?;
-            if named.index.is_none() {
-                self.bindings.insert(named.name.clone(), buffer.va().0);
-            }
             named.buffer = Some(buffer);
+        }
+        for (symbol, name) in &self.symbols {
+            if let Some(va) = self.address_of(name) {
+                self.bindings.insert(symbol.clone(), va);
+            }
         }
         Ok(self)
     }
@@ -149,16 +180,8 @@ impl Memory {
         named.buffer.as_ref().map(|buffer| buffer.va().0)
     }
 
-    /// Stores what `--set-global` says.
-    pub fn set_globals(&self, image: &Image) -> Result<(), Failure> {
-        for (_, vaddr, bytes) in &self.globals {
-            image.write(*vaddr, bytes)?;
-        }
-        Ok(())
-    }
-
     /// Writes, prints and compares; returns whether all is as expected.
-    pub fn finish(&self, image: &Image, tolerance: Tolerance) -> Result<bool, Failure> {
+    pub fn finish(&self, tolerance: Tolerance) -> Result<bool, Failure> {
         clear_progress();
         let mut same = true;
         for named in &self.named {
@@ -190,57 +213,12 @@ impl Memory {
                 }
             }
         }
-        for (name, vaddr, size, element) in &self.global_dumps {
-            let mut bytes = vec![0; *size as usize];
-            image.read(*vaddr, &mut bytes)?;
-            match element {
-                Some(element) => dump(name, *element, &bytes, "-")?,
-                None => {
-                    let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                    print(format!("{name}: {}\n", hex.join(" ")).as_bytes())?;
-                }
-            }
-        }
         Ok(same)
     }
 }
 
-fn variable(code: &CodeObject, name: &str, option: &str) -> Result<(u64, u64), Failure> {
-    let symbol = code.symbol(name).and_then(|symbol| Some((symbol.vaddr()?, symbol.size)));
-    symbol.filter(|(_, size)| *size > 0).ok_or_else(|| {
-        let names: Vec<&str> = code.globals().map(|symbol| symbol.name).take(16).collect();
-        let names = if names.is_empty() {
-            "it has none that others see".to_owned()
-        } else {
-            format!("they are {}", names.join(", "))
-        };
-        Failure::new(REFUSED, format!("{option} {name}: the image has no such variable; {names}"))
-    })
-}
-
-/// The bytes for a variable.
-fn global_bytes(text: &str, size: u64) -> Result<Vec<u8>, String> {
-    match text.parse::<ArgSpec>()?.what {
-        What::Typed { bytes, .. } | What::Bytes(bytes) => Ok(bytes),
-        What::Buffer(buffer) => buffer.bytes(&file),
-        What::Address(va) => Ok(va.to_le_bytes().to_vec()),
-        What::Number => {
-            let element = u32::try_from(size).ok().and_then(Element::unsigned);
-            let element =
-                element.ok_or_else(|| format!("no number has {size} bytes: write TYPE:VALUE or hex:BYTES"))?;
-            match spec::integer(text)? {
-                value if value < 0 && value >= -(1i128 << (8 * size - 1)) => {
-                    Ok(value.to_le_bytes()[..element.size()].to_vec())
-                }
-                _ => element.parse(text),
-            }
-        }
-        What::Local(_) => Err("LDS has no place in a variable".to_owned()),
-    }
-}
-
 /// Writes elements to a file, or as text to stdout.
-fn dump(name: &str, element: Element, bytes: &[u8], path: &str) -> Result<(), Failure> {
+pub fn dump(name: &str, element: Element, bytes: &[u8], path: &str) -> Result<(), Failure> {
     if path == "-" {
         let whole = bytes.chunks_exact(element.size());
         let values: Vec<String> = whole.map(|value| element.show(value)).collect();
@@ -251,7 +229,8 @@ fn dump(name: &str, element: Element, bytes: &[u8], path: &str) -> Result<(), Fa
     std::fs::write(path, written).map_err(|error| Failure::new(ENVIRONMENT, format!("{path}: {error}")))
 }
 
-fn print(bytes: &[u8]) -> Result<(), Failure> {
+/// Prints to stdout.
+pub fn print(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
     written.map_err(|error| Failure::new(ENVIRONMENT, format!("standard output: {error}")))

@@ -1,0 +1,228 @@
+//! One kernel after the other on one device.
+
+use super::kernarg;
+use crate::args::Args;
+use crate::exit::Failure;
+use crate::output::{clear_progress, say};
+use crate::run;
+use elf::Kernel;
+use kfd::Device;
+use loader::{Finished, Gpu, Image, Kernarg, Launch, Pending, Services, Shape, Stop, Value, WaitState};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The device's queue and the time there is.
+pub struct Runner<'a> {
+    args: &'a Args,
+    device: Arc<Device>,
+    gpu: Gpu,
+    deadline: Option<Instant>,
+}
+
+/// A kernel and how it is launched.
+pub struct Step<'k, 'c> {
+    /// Kernel.
+    pub kernel: &'k Kernel<'c>,
+    /// Grid.
+    pub shape: Shape,
+    /// Explicit arguments.
+    pub values: Vec<Value>,
+    /// LDS bytes beyond what it has statically.
+    pub dynamic_lds: u32,
+    /// How often.
+    pub repeat: u32,
+    /// Whether its segment is printed.
+    pub dump_kernarg: bool,
+}
+
+impl<'k, 'c> Step<'k, 'c> {
+    /// Constructors and destructors run once, without arguments.
+    pub fn once(kernel: &'k Kernel<'c>) -> Step<'k, 'c> {
+        let shape = Shape { dims: 1, group: [1; 3], grid: [1; 3] };
+        Step { kernel, shape, values: Vec::new(), dynamic_lds: 0, repeat: 1, dump_kernarg: false }
+    }
+}
+
+impl<'a> Runner<'a> {
+    /// The time starts now.
+    pub fn new(args: &'a Args, device: &Arc<Device>, gpu: Gpu) -> Runner<'a> {
+        let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
+        Runner { args, device: device.clone(), gpu, deadline }
+    }
+
+    /// Makes scratch for what is to come: the packet processor takes it up before the first packet.
+    pub fn reserve(&mut self, kernel: &Kernel, shape: &Shape) -> Result<(), Failure> {
+        let lanes = kernel.metadata.wavefront_size;
+        Ok(self.gpu.reserve_scratch(self.gpu.private_bytes(kernel), lanes, shape.waves(lanes))?)
+    }
+
+    /// Checks a step and builds its kernel argument segment.
+    pub fn segment(&mut self, image: &Image, services: &Services, step: &Step) -> Result<Kernarg, Failure> {
+        self.gpu.set_hidden_buffers(services.buffers());
+        let (shape, values, dynamic_lds) = (step.shape, step.values.clone(), step.dynamic_lds);
+        Ok(self.gpu.kernarg(image, step.kernel, &Launch { shape, values, dynamic_lds, timeout: None })?)
+    }
+
+    /// Runs a step.
+    pub fn run(&mut self, image: &Image, services: &mut Services, step: &Step) -> Result<(), Failure> {
+        let Step { kernel, shape, .. } = step;
+        let segment = self.segment(image, services, step)?;
+        if self.args.verbose {
+            say(&described(kernel, shape));
+        }
+        if self.args.print_resource_usage {
+            run::tell_resources(self.args, image.code(), kernel, shape, segment.group_segment_size, &self.device);
+        }
+        if step.dump_kernarg {
+            clear_progress();
+            eprint!("{}", kernarg::annotated(&kernel.metadata, &segment));
+        }
+        let clock = if step.repeat > 1 { Some(Clock::start(&self.device)?) } else { None };
+        let mut times = Vec::new();
+        for _ in 0..step.repeat {
+            let timeout = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let mut wait = Wait::new(services);
+            let result =
+                self.gpu.dispatch_bytes(image, kernel, shape, &segment, timeout, &mut |state| wait.look(state));
+            let (stopped, broken) = (wait.left, wait.broken);
+            clear_progress();
+            for note in services.finish()? {
+                say(&note);
+            }
+            if let Some(error) = broken {
+                return Err(error.into());
+            }
+            match result {
+                Ok(Finished::Completed) => times.extend(self.gpu.timestamps()?.map(|(start, end)| end - start)),
+                Ok(Finished::Left) => {
+                    let (signal, value) = stopped.unwrap_or_default();
+                    let report = self.gpu.report(image, kernel.name());
+                    let stop = Stop::Interrupted { kernel: kernel.name().to_owned(), signal, value, report };
+                    return Err(loader::Error::from(stop).into());
+                }
+                Err(loader::Error::Stopped(mut stop)) => {
+                    if let (Stop::Timeout { limit, .. }, Some(timeout)) = (stop.as_mut(), self.args.timeout) {
+                        *limit = timeout;
+                    }
+                    return Err(loader::Error::Stopped(stop).into());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if let Some(clock) = clock {
+            say(&summary(kernel.name(), step.repeat, &mut times, clock.tick(&self.device)?));
+        }
+        Ok(())
+    }
+}
+
+/// The size of a launch.
+fn described(kernel: &Kernel, shape: &Shape) -> String {
+    let Shape { group, grid, .. } = shape;
+    let groups: Vec<u32> = grid.iter().zip(group).map(|(grid, group)| grid.div_ceil(*group)).collect();
+    format!(
+        "{}: {} x {} x {} work-groups of {} x {} x {} work-items; the grid has {} x {} x {} work-items",
+        kernel.name(),
+        groups[0],
+        groups[1],
+        groups[2],
+        group[0],
+        group[1],
+        group[2],
+        grid[0],
+        grid[1],
+        grid[2]
+    )
+}
+
+/// The GPU's clock against the host's, from two readings of both (GET_CLOCK_COUNTERS).
+struct Clock {
+    gpu: u64,
+    since: Instant,
+}
+
+impl Clock {
+    /// Ticks are of 10 ns or so, and a reading takes about as long as a system call.
+    const LEAST: Duration = Duration::from_millis(10);
+
+    fn start(device: &Device) -> Result<Clock, Failure> {
+        Ok(Clock { gpu: device.kfd().clock_counters(device.gpu_id())?.gpu_clock_counter, since: Instant::now() })
+    }
+
+    /// Length of a tick in microseconds.
+    fn tick(&self, device: &Device) -> Result<f64, Failure> {
+        std::thread::sleep(Clock::LEAST.saturating_sub(self.since.elapsed()));
+        let gpu = device.kfd().clock_counters(device.gpu_id())?.gpu_clock_counter;
+        Ok(self.since.elapsed().as_secs_f64() * 1e6 / gpu.saturating_sub(self.gpu).max(1) as f64)
+    }
+}
+
+/// How long launches took, of `tick` microseconds a tick.
+fn summary(kernel: &str, launches: u32, ticks: &mut [u64], tick: f64) -> String {
+    ticks.sort();
+    let micros = |ticks: u64| ticks as f64 * tick;
+    match (ticks.first(), ticks.get(ticks.len() / 2), ticks.last()) {
+        (Some(least), Some(median), Some(most)) => format!(
+            "{kernel}: {launches} launches, from start to end by the GPU's clock (ticks of {:.1} ns): least {:.2} us, median {:.2} us, \
+             most {:.2} us",
+            tick * 1e3,
+            micros(*least),
+            micros(*median),
+            micros(*most)
+        ),
+        _ => format!("{kernel}: {launches} launches; the packet processor wrote no timestamps to their signals"),
+    }
+}
+
+/// What is done while a kernel runs.
+struct Wait<'s> {
+    services: &'s mut Services,
+    sleep: Duration,
+    shown: Duration,
+    left: Option<(kfd::GpuVa, i64)>,
+    broken: Option<loader::Error>,
+}
+
+impl Wait<'_> {
+    const POLL: (Duration, Duration) = (Duration::from_micros(20), Duration::from_micros(200));
+
+    fn new(services: &mut Services) -> Wait<'_> {
+        Wait { services, sleep: Wait::POLL.0, shown: Duration::ZERO, left: None, broken: None }
+    }
+
+    fn look(&mut self, state: &WaitState) -> Pending {
+        if !run::watch(state, &mut self.shown) {
+            self.left = Some((state.signal, state.value));
+            return Pending::Leave;
+        }
+        match self.services.poll() {
+            Ok(None) => Pending::Sleep(Duration::from_millis(100)),
+            Ok(Some(true)) => {
+                self.sleep = Wait::POLL.0;
+                Pending::Again
+            }
+            Ok(Some(false)) => {
+                self.sleep = (self.sleep + self.sleep / 8).min(Wait::POLL.1);
+                Pending::Sleep(self.sleep)
+            }
+            Err(error) => {
+                self.broken = Some(error);
+                Pending::Leave
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_ordered() {
+        assert_eq!(
+            summary("k", 3, &mut [300, 100, 250], 0.01),
+            "k: 3 launches, from start to end by the GPU's clock (ticks of 10.0 ns): least 1.00 us, median 2.50 us, most 3.00 us"
+        );
+        assert!(summary("k", 2, &mut [], 0.01).contains("no timestamps"));
+    }
+}
