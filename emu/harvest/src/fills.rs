@@ -152,7 +152,7 @@ pub fn fills(target: Target, form: Form, layout: &Layout, opcode: u32) -> Vec<Fi
             for kind in [Kind::Vector, Kind::Scalar, Kind::Zero] {
                 for used in subsets(layout, &[Field::Vdst, Field::Src1]) {
                     add(&|m| {
-                        control(m, form);
+                        control(m, target, form);
                         m.source(Field::Src0, kind);
                         for field in &used {
                             m.register(*field);
@@ -188,7 +188,7 @@ pub fn fills(target: Target, form: Form, layout: &Layout, opcode: u32) -> Vec<Fi
             for vdst in [8, 126, 124, 0] {
                 for (src0, src1, src2) in KINDS {
                     add(&|m| {
-                        control(m, form);
+                        control(m, target, form);
                         m.raw(Field::Vdst, vdst);
                         if vdst == 8 {
                             m.numbers.push((Field::Vdst, 8));
@@ -205,7 +205,7 @@ pub fn fills(target: Target, form: Form, layout: &Layout, opcode: u32) -> Vec<Fi
                 for src2 in [Kind::Vector, Kind::Zero, Kind::Scalar, Kind::One] {
                     for (src0, src1) in [(Kind::Vector, Kind::Vector), (Kind::Vector, Kind::Zero)] {
                         add(&|m| {
-                            control(m, form);
+                            control(m, target, form);
                             m.register(Field::Vdst);
                             m.source(Field::Src1, src1).source(Field::Src2, src2).source(Field::Src0, src0);
                             if packed {
@@ -325,12 +325,14 @@ fn subsets(layout: &Layout, fields: &[Field]) -> Vec<Vec<Field>> {
 }
 
 /// Neutral controls of a DPP or SDWA dword.
-fn control(m: &mut Maker, form: Form) {
+fn control(m: &mut Maker, target: Target, form: Form) {
     use emu::isa::layout::Extension;
     match form.extension() {
         Extension::None => {}
         Extension::Dpp16 => {
-            m.raw(Field::DppCtrl, 0xe4).raw(Field::BankMask, 15).raw(Field::RowMask, 15);
+            // Operations of 64 bits take row_newbcast alone, and only these targets have them.
+            let control = if target.unified_agprs() { 0x150 } else { 0xe4 };
+            m.raw(Field::DppCtrl, control).raw(Field::BankMask, 15).raw(Field::RowMask, 15);
         }
         Extension::Dpp8 => {
             m.raw(Field::Dpp8Sel, 0o76543210);

@@ -195,7 +195,11 @@ impl Printer<'_> {
     fn dpp_ctrl(&mut self, ctrl: u32) {
         let before_gfx10 = self.family == Family::Gfx9;
         let n = ctrl & 15;
+        let wide = self.row.operands.iter().any(|operand| operand.dwords > 1);
         match ctrl {
+            0..0x150 | 0x160.. if wide && self.target.unified_agprs() => {
+                self.text.push_str(" /* DP ALU dpp only supports row_newbcast */");
+            }
             0..=0xff => self.push(format_args!(
                 " quad_perm:[{},{},{},{}]",
                 ctrl & 3,
