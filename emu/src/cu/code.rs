@@ -370,6 +370,9 @@ unsafe fn illegal(wave: &mut Wave, inst: &Inst) {
 
 /// Lowers an instruction of any format.
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
+    if lowering.target.unified_agprs() && operands(decoded).any(|operand| is_odd_tuple(*operand)) {
+        return Err(Unsupported::Operand("operands of 64 bits and more begin at an even register on this target"));
+    }
     let mut inst = match decoded.format {
         Format::Sop1 | Format::Sop2 | Format::Sopk | Format::Sopc | Format::Sopp => salu::lower(decoded, lowering)?,
         Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vopd => {
@@ -390,6 +393,16 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
         return Ok(outer);
     }
     Ok(inst)
+}
+
+/// Destinations and sources.
+fn operands(decoded: &Decoded) -> impl Iterator<Item = &Operand> {
+    [&decoded.dst, &decoded.dst2].into_iter().chain(&decoded.src)
+}
+
+/// Is it two vector registers or more, the first of them odd?
+fn is_odd_tuple(operand: Operand) -> bool {
+    matches!(operand, Operand::Vgpr { reg, dwords: 2.., .. } | Operand::Agpr { reg, dwords: 2.. } if reg % 2 != 0)
 }
 
 fn reads_condition(decoded: &Decoded) -> bool {

@@ -244,8 +244,9 @@ fn message(family: Family, immediate: i32) -> Result<Handler, Unsupported> {
     let number = immediate & if late { 0xff } else { 0xf };
     match number {
         1 => Ok(interrupt),
-        // 3: registers can go to others; GS_DONE before, which compute waves may send to nobody.
-        0 | 3 => Ok(nop),
+        0 => Ok(nop),
+        // Registers can go to others; before GFX11 it is GS_DONE, which compute waves may send to nobody.
+        3 if late => Ok(nop),
         // The context save's own.
         4 => Ok(nop),
         _ => Err(Unsupported::Operand("nobody answers this message")),

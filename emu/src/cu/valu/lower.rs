@@ -8,7 +8,7 @@ use super::{cross, fp8, matrix, packed, pair, signs};
 use crate::cu::inst::Inst;
 use crate::cu::lower::{Lowering, Unsupported, Width};
 use crate::cu::wave::scalar;
-use crate::isa::{Decoded, Family, Format, Mods, Operand, Special};
+use crate::isa::{Decoded, Dpp, Family, Format, Mods, Operand, Special};
 
 /// Finds the handler of a vector instruction and resolves its operands.
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
@@ -87,6 +87,8 @@ pub fn regular(entry: &Entry, decoded: &Decoded, lowering: &mut Lowering) -> Res
         let width = match (kinds[index], operand) {
             // An integer constant fills both halves.
             (Kind::PF16, Operand::Int(_)) => Width::B32,
+            // GFX9 has the f32 there: its low half is 0 (LLVM, "Use shorter form for i16 operands").
+            (Kind::B16, Operand::Float(_)) if family == Family::Gfx9 => Width::B32,
             (kind, _) => kind.width(),
         };
         let operand = match (kinds[index], Lowering::constant(operand, width)) {
@@ -120,6 +122,13 @@ pub fn regular(entry: &Entry, decoded: &Decoded, lowering: &mut Lowering) -> Res
     let cmpx = decoded.mnemonic.starts_with("v_cmpx");
     if cmpx && family == Family::Gfx9 {
         inst.flags |= FLAG_EXEC;
+    }
+    if let Some(Dpp::Dpp16 { ctrl, .. }) = mods.dpp
+        && family == Family::Gfx9
+        && entry.src[0].dwords().max(entry.dst.dwords()) == 2
+        && !matches!(ctrl, 0x150..=0x15f)
+    {
+        return Err(Unsupported::Operand("operations of 64 bits take row_newbcast alone of all DPP controls"));
     }
     let dpp = mods.dpp.map(|dpp| Lanes::new(dpp, lowering.target, lanes)).transpose()?;
     let finishes = mods.omod != 0 || mods.clamp && float;
