@@ -4,6 +4,9 @@ mod compiled;
 #[rustfmt::skip]
 mod kernels;
 mod launch;
+// Registers that belong together are set in one tuple, a line for each group.
+#[allow(clippy::unnecessary_operation)]
+mod rules;
 mod run;
 
 use super::dispatch::{Dispatch, Done, Host, Scratch};
