@@ -6,6 +6,7 @@
 pub mod cp;
 pub mod cu;
 pub mod driver;
+pub mod inject;
 pub mod isa;
 pub mod kernel;
 pub mod machine;
@@ -16,5 +17,6 @@ mod testing;
 
 pub use cu::level::HostLevel;
 pub use driver::EmulatedDriver;
+pub use inject::{Injection, InjectionError};
 pub use kernel::{Options, Rules};
 pub use machine::{GpuProfile, Machine};

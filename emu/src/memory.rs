@@ -35,6 +35,26 @@ pub struct Span {
     pub backing: Arc<dyn Backing>,
 }
 
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+impl Span {
+    /// The part around `va` that does without the page at `hole`.
+    fn without(mut self, hole: u64, va: u64) -> Option<Span> {
+        if (hole..hole.saturating_add(PAGE)).contains(&va) {
+            return None;
+        }
+        if hole > va {
+            self.end = self.end.min(hole);
+        } else if hole.saturating_add(PAGE) > self.start {
+            let cut = hole + PAGE - self.start;
+            self.host = self.host.wrapping_add(cut as usize);
+            self.start += cut;
+        }
+        Some(self)
+    }
+}
+
 // SAFETY: `host` is plain memory kept alive by `backing`; every access to it is an atomic or volatile one of the
 // emulated GPU, as memory shared with a device is accessed.
 unsafe impl Send for Span {}
@@ -51,6 +71,8 @@ impl std::fmt::Debug for Span {
 #[derive(Default)]
 pub struct AddressSpace {
     spans: RwLock<BTreeMap<u64, Span>>,
+    /// Addresses of pages that are not there whatever is mapped.
+    holes: RwLock<Vec<u64>>,
     epoch: AtomicU64,
 }
 
@@ -77,7 +99,18 @@ impl AddressSpace {
     /// The mapping that holds `va`.
     pub fn lookup(&self, va: u64) -> Option<Span> {
         let spans = self.spans.read().unwrap_or_else(PoisonError::into_inner);
-        spans.range(..=va).next_back().filter(|(_, span)| va < span.end).map(|(_, span)| span.clone())
+        let span = spans.range(..=va).next_back().filter(|(_, span)| va < span.end).map(|(_, span)| span.clone())?;
+        self.holes
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .try_fold(span, |span, hole| span.without(*hole, va))
+    }
+
+    /// Makes the page of an address not be there, whatever is mapped.
+    pub fn punch(&self, va: u64) {
+        self.holes.write().unwrap_or_else(PoisonError::into_inner).push(va & !(PAGE - 1));
+        self.epoch.fetch_add(1, Ordering::Release);
     }
 
     /// The mappings nearest below and above an address that no mapping holds.

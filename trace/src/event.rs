@@ -230,6 +230,15 @@ pub enum Event {
     },
     /// The GPU stopped a queue.
     Fault(Box<Fault>),
+    /// A client did something that works and should not be done: the emulated machine's lint.
+    Lint {
+        /// Queue id within the process.
+        queue_id: u32,
+        /// Rule.
+        rule: &'static str,
+        /// What was seen.
+        text: String,
+    },
     /// A step of the loader worth a line: what and its value.
     Note {
         /// Text.

@@ -93,6 +93,7 @@ pub fn line(event: &Event) -> String {
             }
             text
         }
+        Event::Lint { queue_id, rule, text } => format!("lint      queue {queue_id}: {rule}: {text}"),
         Event::Note { text } => format!("note      {text}"),
     }
 }

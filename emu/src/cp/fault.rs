@@ -13,7 +13,7 @@ use super::bus::{Bus, BusFault};
 use super::processor::Queue;
 use super::{Shared, signal};
 use aql::queue::QUEUE_INACTIVE_SIGNAL;
-use kfd::uapi::{ContextSaveAreaHeader, HsaMemoryExceptionData, MemoryExceptionFailure};
+use kfd::uapi::{ContextSaveAreaHeader, HsaHwExceptionData, HsaMemoryExceptionData, MemoryExceptionFailure};
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 use trace::{Event, Fault, FaultKind};
@@ -114,6 +114,20 @@ fn memory_fault(shared: &Shared, fault: &Fault) {
     let gpu_id = setup.device.gpu_id;
     setup.events.memory_fault(HsaMemoryExceptionData { failure, va, gpu_id, error_type: 0 });
     setup.kernel.smi_vm_fault(gpu_id, &format!("{:x}:kfdrun", std::process::id()));
+    setup.bell.ring();
+}
+
+/// The GPU hangs and is reset, or is gone: the process' queues on it never run again, and its HW_EXCEPTION events are set.
+pub fn reset(shared: &Shared, removal: bool) {
+    let setup = &shared.setup;
+    let what = if removal { "removed" } else { "reset" };
+    setup.kernel.note(|| format!("queue {}: the GPU is {what}, as injected", setup.queue_id));
+    setup.evicted.store(true, Ordering::Release);
+    if removal {
+        setup.device.removed.store(true, Ordering::Release);
+    }
+    let (gpu_id, memory_lost) = (setup.device.gpu_id, u32::from(removal));
+    setup.events.hardware_exception(HsaHwExceptionData { reset_type: 0, reset_cause: 0, memory_lost, gpu_id });
     setup.bell.ring();
 }
 

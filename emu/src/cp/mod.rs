@@ -6,6 +6,7 @@
 mod bus;
 mod dispatch;
 mod fault;
+mod lint;
 mod pace;
 mod processor;
 mod signal;

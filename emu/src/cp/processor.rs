@@ -2,10 +2,12 @@
 
 use super::bus::{Bus, BusFault};
 use super::fault::{self, of_bus, packet_bits, record};
+use super::lint::{Adversary, Lint};
 use super::pace::Pace;
 use super::signal::{self, Times};
 use super::{NOT_RUNG, Ring, Shared, dispatch, vendor};
 use crate::cu::dispatch::Done;
+use crate::inject::Fate;
 use crate::machine::gpu_clock;
 use aql::queue::{self as amd_queue, QueueProperties};
 use aql::{PACKET_BYTES, Packet, PacketError, PacketType};
@@ -32,6 +34,7 @@ pub struct Queue {
 
 /// Runs until told to stop. `loaded` is dropped when the queue was loaded for the first time, or is not going to be.
 pub fn run(shared: &Shared, loaded: Sender<()>) {
+    let options = &shared.setup.kernel.options;
     let mut processor = Processor {
         shared,
         bus: Bus::new(shared.setup.space.clone()),
@@ -39,6 +42,8 @@ pub fn run(shared: &Shared, loaded: Sender<()>) {
         index: None,
         fetched: None,
         pace: Pace::new(),
+        lint: options.lint.then(Lint::default),
+        adversary: options.adversary.map(|seed| Adversary::new(seed ^ u64::from(shared.setup.queue_id))),
     };
     let mut dead = false;
     while !shared.stop.load(Ordering::Acquire) {
@@ -63,6 +68,8 @@ struct Processor<'a> {
     /// Greatest index whose fetch was reported, so that a packet tried again is not reported twice.
     fetched: Option<u64>,
     pace: Pace,
+    lint: Option<Lint>,
+    adversary: Option<Adversary>,
 }
 
 impl Processor<'_> {
@@ -100,6 +107,9 @@ impl Processor<'_> {
             None => self.bus.load_u64(setup.read_index, "read_dispatch_id").map_err(|fault| self.stop_for(fault))?,
         };
         let mut rung = NOT_RUNG;
+        if let Some(lint) = &self.lint {
+            lint.loaded(self.shared, queue.va, ring);
+        }
         self.loaded = None;
         loop {
             self.index = Some(index);
@@ -107,7 +117,14 @@ impl Processor<'_> {
                 return Err(Stop::Cancelled);
             }
             let doorbell = setup.doorbell.value().load(Ordering::Acquire);
-            if doorbell != rung {
+            let (mut late, mut early) = (false, false);
+            if let Some(adversary) = &mut self.adversary {
+                (late, early) = (adversary.is_late(), adversary.is_early());
+            }
+            if early {
+                limit = limit.max(self.write_index()?);
+            }
+            if doorbell != rung && !late {
                 rung = doorbell;
                 limit = limit.max(self.limit(doorbell, queue)?);
                 self.pace.active();
@@ -116,7 +133,12 @@ impl Processor<'_> {
                 let va =
                     ring.va.wrapping_add(index % u64::from(ring.bytes / PACKET_BYTES as u32) * PACKET_BYTES as u64);
                 let header = self.bus.load_u16(va, "AQL packet header").map_err(|fault| self.stop_for(fault))?;
-                if header & 0xff != PacketType::Invalid as u16 {
+                if header & 0xff == PacketType::Invalid as u16 {
+                    if let Some(lint) = &self.lint {
+                        lint.blocked(self.shared, &self.bus, ring, index, limit)
+                            .map_err(|fault| self.stop_for(fault))?;
+                    }
+                } else {
                     self.packet(queue, index, va, header)?;
                     index += 1;
                     self.pace.active();
@@ -162,6 +184,9 @@ impl Processor<'_> {
         let rung = doorbell.wrapping_add(1);
         let written = self.write_index()?;
         if rung > written {
+            if let Some(lint) = &self.lint {
+                lint.doorbell(self.shared, doorbell, written);
+            }
             self.note(|| {
                 format!(
                     "the doorbell was rung with {doorbell}, and write_dispatch_id is {written}: the doorbell takes the \
@@ -188,6 +213,16 @@ impl Processor<'_> {
         if self.fetched.is_none_or(|last| last < index) {
             self.fetched = Some(index);
             shared.setup.kernel.tracer.emit(|| Event::Fetch { queue_id, index, header });
+            if let Some(lint) = &self.lint {
+                lint.packet(shared, bus, index, va, &bytes).map_err(bus_stop)?;
+            }
+            match shared.setup.kernel.faults.packet() {
+                Fate::Runs(delay) => std::thread::sleep(delay),
+                Fate::Reset { removal } => {
+                    fault::reset(shared, removal);
+                    return Err(Stop::Cancelled);
+                }
+            }
         }
         let refuse = |bits, detail| Stop::Fault(record(shared, FaultKind::Packet(bits), detail));
         let packet = Packet::from_bytes(&bytes).map_err(|error| {

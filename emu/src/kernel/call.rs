@@ -96,6 +96,10 @@ pub fn ioctl(kernel: &Arc<Kernel>, process: &Arc<Process>, request: u32, arg: &m
     if process.pid != std::process::id() {
         return Err(Errno::EBADF);
     }
+    if let Some(errno) = kernel.faults.call(info.nr) {
+        kernel.note(|| format!("{}: {errno} was injected", info.name));
+        return Err(errno);
+    }
     let user_size = IoctlInfo::size_of_request(request);
     let kernel_size = IoctlInfo::size_of_request(info.request);
     let mut buffer = vec![0; user_size.max(kernel_size)];

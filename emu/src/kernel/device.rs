@@ -5,6 +5,7 @@ use super::{Options, cwsr};
 use crate::cu::engine::Engine;
 use crate::machine::{GpuProfile, Machine, cpu};
 use kfd::Errno;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Number of the first render node.
@@ -33,6 +34,8 @@ pub struct Device {
     pub memory: Arc<NodeMemory>,
     /// Compute units.
     pub engine: Engine,
+    /// The device is gone: the kernel does not know its id any more.
+    pub removed: AtomicBool,
     usage: Mutex<Usage>,
 }
 
@@ -69,6 +72,7 @@ impl Device {
                     Some(seed) => Engine::deterministic(profile.target, options.level, seed),
                     None => Engine::new(profile.target, options.workers, options.level),
                 },
+                removed: AtomicBool::new(false),
                 profile: profile.clone(),
                 memory: Arc::new(NodeMemory::new(c"kfdrun-gpu-memory", DRM_FIRST_OFFSET)?),
                 usage: Mutex::default(),

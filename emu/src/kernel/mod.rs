@@ -23,6 +23,7 @@ pub mod topology;
 pub mod user;
 
 use crate::cu::level::HostLevel;
+use crate::inject::{Faults, Injection};
 use crate::machine::Machine;
 use device::Device;
 use kfd::Errno;
@@ -53,6 +54,12 @@ pub struct Options {
     pub level: HostLevel,
     /// Run waves one at a time in an order given by this seed.
     pub seed: Option<u64>,
+    /// Tell of what clients do that works and should not be done.
+    pub lint: bool,
+    /// Packet processors look at the worst moment that the rules allow, in an order given by this seed.
+    pub adversary: Option<u64>,
+    /// Faults to inject.
+    pub inject: Vec<Injection>,
     /// Kernel version whose queue checks apply.
     pub rules: Rules,
     /// Minor version that GET_VERSION tells.
@@ -65,6 +72,9 @@ impl Default for Options {
             workers: 0,
             level: HostLevel::detect(),
             seed: None,
+            lint: false,
+            adversary: None,
+            inject: Vec::new(),
             rules: Rules::default(),
             interface_minor: kfd::uapi::MINOR_VERSION,
         }
@@ -77,6 +87,8 @@ pub struct Kernel {
     pub options: Options,
     /// Where events go.
     pub tracer: Tracer,
+    /// Faults to inject.
+    pub faults: Faults,
     /// GPUs.
     pub devices: Vec<Arc<Device>>,
     /// sysfs.
@@ -101,6 +113,7 @@ impl Kernel {
         let devices = Device::all(machine, &options)?;
         Ok(Kernel {
             topology: topology::Topology::new(&devices),
+            faults: Faults::new(&options.inject),
             page_table_reserve: device::page_table_reserve(&devices),
             user: user::UserMemory::new()?,
             files: file::Table::default(),

@@ -130,7 +130,8 @@ impl Inner {
 
     /// Position of the record of a GPU id.
     pub fn index(&self, gpu_id: u32) -> Result<usize, Errno> {
-        self.devices.iter().position(|data| data.device.gpu_id == gpu_id).ok_or(Errno::EINVAL)
+        let known = |data: &DeviceData| data.device.gpu_id == gpu_id && !data.device.removed.load(Ordering::Acquire);
+        self.devices.iter().position(known).ok_or(Errno::EINVAL)
     }
 
     /// The buffer with this handle.

@@ -1,4 +1,5 @@
 mod kernels;
+mod lint;
 
 use crate::isa::Target;
 use crate::testing::{Buffer, Client, ClientQueue, ClientSignal, SHARED, profiling, until};

@@ -111,6 +111,12 @@ pub fn allocate(call: &Call<'_>, args: &mut AllocMemoryOfGpuArgs) -> Result<(), 
         // The render node's offset, of which a USERPTR and the doorbells have none that works.
         _ => pages.offset().unwrap_or(args.mmap_offset),
     };
+    for va in call.kernel.faults.allocated(va_addr) {
+        call.kernel.note(|| format!("ALLOC_MEMORY_OF_GPU: the page of {va:#x} will not be there, as injected"));
+        if let Some(vm) = &data.vm {
+            vm.space.punch(va);
+        }
+    }
     let (mapped, unmapped) = (BTreeMap::new(), Vec::new());
     let bo = Bo { va: va_addr, size: bytes, flags, kind, pages, mmap_offset, mapped, unmapped };
     args.handle = data.insert(bo).0;

@@ -11,6 +11,7 @@ use super::file::File;
 use super::process::Vm;
 use super::rule::{GPU_ACQUIRED, GPU_BOUND, GPU_KNOWN, RuleText, check, rules, texts};
 use crate::machine;
+use crate::memory::AddressSpace;
 use kfd::Errno;
 use kfd::uapi::*;
 use std::collections::BTreeMap;
@@ -130,7 +131,9 @@ pub fn acquire_vm(call: &Call<'_>, args: &mut AcquireVmArgs) -> Result<(), Errno
     if let File::Render { compute, .. } = &*file {
         compute.store(true, Ordering::Release);
     }
-    inner.device(args.gpu_id)?.vm = Some(Vm { file, space: Arc::default(), mappings: BTreeMap::new() });
+    let space = Arc::<AddressSpace>::default();
+    call.kernel.faults.holes().into_iter().for_each(|va| space.punch(va));
+    inner.device(args.gpu_id)?.vm = Some(Vm { file, space, mappings: BTreeMap::new() });
     Ok(())
 }
 
