@@ -2,6 +2,7 @@
 
 mod bench;
 mod division;
+mod extremes;
 mod float;
 mod integer;
 mod levels;
