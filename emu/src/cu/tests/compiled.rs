@@ -3,13 +3,13 @@
 use super::*;
 use std::path::Path;
 
-const IMAGE: u64 = 0x100_0000;
+pub(super) const IMAGE: u64 = 0x100_0000;
 const TARGETS: [Target; 7] = Target::ALL;
 
 /// An image in memory: just enough of a loader for files we built ourselves.
 pub struct Image {
-    memory: Arc<Memory>,
-    kernels: Vec<(String, u64)>,
+    pub memory: Arc<Memory>,
+    pub kernels: Vec<(String, u64)>,
 }
 
 fn number(bytes: &[u8], at: usize, size: usize) -> u64 {

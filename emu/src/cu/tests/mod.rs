@@ -1,6 +1,7 @@
 //! Dispatches through a whole engine, on page tables made by hand.
 
 mod compiled;
+mod fuzz;
 #[rustfmt::skip]
 mod kernels;
 mod launch;

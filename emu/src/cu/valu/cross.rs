@@ -36,8 +36,8 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Option<Result<Inst, 
             })
         }
         "v_permlane64_b32" => vector(decoded, lowering, pick([nop, permlane64]), 1),
-        "v_swap_b32" => vector(decoded, lowering, pick([swap::<32>, swap::<64>]), 1),
-        "v_swap_b16" => vector(decoded, lowering, pick([swap16::<32>, swap16::<64>]), 1).map(|mut inst| {
+        "v_swap_b32" => exchange(decoded, lowering, pick([swap::<32>, swap::<64>])),
+        "v_swap_b16" => exchange(decoded, lowering, pick([swap16::<32>, swap16::<64>])).map(|mut inst| {
             let high = |operand| matches!(operand, Operand::Vgpr { hi: true, .. });
             inst.flags = high(decoded.src[0]) as u8 | (high(decoded.dst) as u8) << 1;
             inst
@@ -59,6 +59,15 @@ fn vector(decoded: &Decoded, lowering: &mut Lowering, run: Handler, sources: usi
     inst.dst = lowering.row(decoded.dst)?;
     for index in 0..sources {
         inst.src[index] = lowering.src(decoded.src[index], Width::B32)?;
+    }
+    Ok(inst)
+}
+
+/// An operation that writes its source too: that is a vector register.
+fn exchange(decoded: &Decoded, lowering: &mut Lowering, run: Handler) -> Result<Inst, Unsupported> {
+    let inst = vector(decoded, lowering, run, 1)?;
+    if !inst.src[0].is_row() {
+        return Err(Unsupported::Operand("both operands of a swap are VGPRs"));
     }
     Ok(inst)
 }
@@ -353,6 +362,9 @@ fn scalar_float(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsu
     let dst = scalar_dst(decoded.dst, lowering)?;
     let as_vector = Decoded { dst: Operand::Vgpr { reg: 0, dwords: 1, hi: false }, ..decoded.clone() };
     let inner = super::lower::regular(entry, &as_vector, lowering)?;
+    if inner.src.iter().zip(&decoded.src).any(|(src, operand)| *operand != Operand::None && src.is_row()) {
+        return Err(Unsupported::Operand("the source is a scalar register or a constant"));
+    }
     let mut inst = Inst::new(run_scalar_float, decoded);
     inst.dst = dst;
     if let Some(extra) = &mut inst.extra {
