@@ -141,8 +141,9 @@ const fn zero(low: u32, high: u32, what: &'static str, first: Generation, last: 
 
 use Generation::{Gfx6, Gfx8, Gfx9, Gfx10, Gfx11, Gfx12, Gfx90a, Gfx940, Gfx1250};
 
-const RSRC1: [Zero; 13] = [
-    zero(6, 9, "GRANULATED_WAVEFRONT_SGPR_COUNT", Gfx10, Gfx1250),
+// GRANULATED_WAVEFRONT_SGPR_COUNT is to be zero from gfx10 on, where a wave has 128 SGPRs whatever it says; LLVM 19
+// leaves a count in it for kernels that call functions, and such images must run.
+const RSRC1: [Zero; 12] = [
     zero(10, 11, "PRIORITY", Gfx6, Gfx1250),
     zero(20, 20, "PRIV", Gfx6, Gfx1250),
     zero(22, 22, "DEBUG_MODE", Gfx6, Gfx1250),
@@ -246,7 +247,7 @@ impl Descriptor {
         }
         // 104 (112 with the VCC, flat scratch and XNACK registers) are the most that can be asked for.
         let granule = self.compute_pgm_rsrc1 >> 6 & 0xf;
-        if granule > 13 {
+        if granule > 13 && generation < Gfx10 {
             return fail("GRANULATED_WAVEFRONT_SGPR_COUNT", granule, "at most 13 (112 SGPRs)".to_owned());
         }
         if self.workitem_id_vgprs() == 3 {

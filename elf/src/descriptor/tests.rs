@@ -18,9 +18,9 @@ fn processor(name: &str) -> &'static Processor {
 const ZERO: [(&str, usize, u32, &[&str]); 24] = [
     ("compute_pgm_rsrc1", 48, 0xff50_0c00, &["gfx600", "gfx701", "gfx803"]),
     ("compute_pgm_rsrc1", 48, 0xfb50_0c00, &["gfx900", "gfx908", "gfx90a", "gfx942", "gfx9-generic"]),
-    ("compute_pgm_rsrc1", 48, 0x1b50_0fc0, &["gfx1010", "gfx1030", "gfx1100", "gfx11-generic"]),
-    ("compute_pgm_rsrc1", 48, 0x1bd0_0fc0, &["gfx1200", "gfx12-generic"]),
-    ("compute_pgm_rsrc1", 48, 0x13d0_0fc0, &["gfx1250"]),
+    ("compute_pgm_rsrc1", 48, 0x1b50_0c00, &["gfx1010", "gfx1030", "gfx1100", "gfx11-generic"]),
+    ("compute_pgm_rsrc1", 48, 0x1bd0_0c00, &["gfx1200", "gfx12-generic"]),
+    ("compute_pgm_rsrc1", 48, 0x13d0_0c00, &["gfx1250"]),
     ("compute_pgm_rsrc2", 52, 0x80ff_e040, &["gfx600", "gfx803", "gfx900", "gfx90a", "gfx950", "gfx1030", "gfx1151"]),
     ("compute_pgm_rsrc2", 52, 0x80ff_e000, &["gfx1201", "gfx1250"]),
     ("compute_pgm_rsrc3", 44, 0xffff_ffff, &["gfx600", "gfx803", "gfx900", "gfx908"]),

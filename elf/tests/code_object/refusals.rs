@@ -406,7 +406,6 @@ fn kernels() {
         word("kd_reserved_40", 40, 1),
         word("kd_reserved_60", 60, 0x8000_0000),
         word("kd_priority", 48, 0xe0af_0c01),
-        word("kd_sgprs_on_gfx11", 48, 0xe0af_0041),
         word("kd_lds_size", 52, 0x9f | 1 << 15),
         word("kd_trap_handler", 52, 0x9f | 1 << 6),
         word("kd_workitem_ids", 52, 0x9f | 3 << 11),
