@@ -63,6 +63,10 @@ pub fn device(
     if variant.wave64 {
         command.arg("-mwavefrontsize64");
     }
+    if compiler == Compiler::Clang22 {
+        // Vectors taken apart at joins meet an error in LLVM 22's StructurizeCFG (docs/differential.md).
+        command.args(["-mllvm", "-amdgpu-codegenprepare-break-large-phis=0"]);
+    }
     run(command.args(more).arg("-o").arg(output).arg(file))
 }
 

@@ -3,7 +3,7 @@
 //! On one worker, every vector width leaves the same memory behind.
 //!
 //! `cargo test` runs a modest number of cases. A long run, with its seed printed:
-//! `KFDRUN_FUZZ_SECONDS=1200 cargo test --release -p kfdrun-emu --lib any_code_for_long -- --ignored --nocapture`
+//! `KFDRUN_FUZZ_SECONDS=1200 cargo test -p kfdrun-emu --lib any_code_for_long -- --ignored --nocapture`
 
 use super::compiled::{IMAGE, Image, implicit};
 use super::*;

@@ -25,6 +25,9 @@ static inline u64 high64(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >
 #define OVERFLOWS(T) OVERFLOW(T, add) OVERFLOW(T, sub) OVERFLOW(T, mul)
 OVERFLOWS(u8) OVERFLOWS(i8) OVERFLOWS(u16) OVERFLOWS(i16) OVERFLOWS(u32) OVERFLOWS(i32) OVERFLOWS(u64) OVERFLOWS(i64)
 static volatile u32 unknown;
+// A zero that the compiler does not know.
+#define ZERO_f32 ((f32)unknown)
+#define ZERO_f64 ((f64)unknown)
 struct S { u32 a; i16 b; u64 c; f32 d; u8 e[4]; };
 struct Bits { u32 a : 5; i32 b : 11; u64 c : 37; u16 d : 3; i16 e : 13; };
 struct Pair { u64 x; i32 y; };
