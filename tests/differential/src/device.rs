@@ -107,6 +107,7 @@ pub fn program(image: &Path, variant: &Variant) -> Result<String, String> {
         options: GpuOptions { faults: Some(faults), ..GpuOptions::default() },
         ends_process: false,
         calls: None,
+        services: loader::ServiceOptions::default(),
         gcn_heap: None,
         output: Box::new(Kept(printed.clone())),
     };
