@@ -335,3 +335,19 @@ fn a_trace_shows_the_path_in_order() {
     let ioctls = before.lines().filter(|line| line.contains(" ioctl ")).count();
     assert!(ioctls <= 25, "{ioctls} ioctls before the first dispatch:\n{before}");
 }
+
+#[test]
+fn kernel_profiles_are_the_emulated_machines() {
+    let sum = image("sum.gfx1100");
+    for (profile, version) in
+        [("6.1", "KFD 1.11"), ("6.12", "KFD 1.17"), ("6.12-late", "KFD 1.17"), ("current", "KFD 1.18")]
+    {
+        let options = ["--verbose", "--timeout", "120", "--kernel-profile", profile];
+        let said = status(&kfdrun(&options, &sum, &["20", "22"]), 42);
+        assert!(said.contains(version), "{profile}: {said}");
+    }
+    let said = status(&kfdrun(&["--device", "kfd", "--kernel-profile", "6.1"], &sum, &[]), 2);
+    assert!(said.contains("--kernel-profile 6.1") && said.contains("--device emu"), "{said}");
+    let said = status(&kfdrun(&["--kernel-profile", "6.2"], &sum, &[]), 2);
+    assert!(said.contains("expected one of 6.1, 6.12, 6.12-late, current"), "{said}");
+}

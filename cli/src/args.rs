@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::exit::{Failure, USAGE};
 use clap::builder::TypedValueParser;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
@@ -73,6 +74,10 @@ pub struct Args {
     /// Emulated machine: run waves one after another in a fixed order
     #[arg(global = true, long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     pub deterministic: Option<u64>,
+    /// Emulated machine: the kernel version whose rules it follows, `6.1`, `6.12` (as first released), `6.12-late` (with
+    /// its stable updates; the default) or `current`. With `--device auto` no real GPU is looked for
+    #[arg(global = true, long, value_name = "VERSION", value_parser = kernel_profile)]
+    pub kernel_profile: Option<emu::Rules>,
     /// Which code object of a file with several: its number from 0, its bundle id or its target id; default: the best for
     /// the device
     #[arg(global = true, long, value_name = "ENTRY")]
@@ -238,6 +243,40 @@ fn variable(text: OsString) -> Result<(OsString, Option<OsString>), String> {
     match (parts.next(), parts.next()) {
         (Some(key), value) if !key.is_empty() => Ok((key, value)),
         _ => Err("expected the name of a variable, or a name, '=' and a value".to_owned()),
+    }
+}
+
+fn kernel_profile(text: &str) -> Result<emu::Rules, String> {
+    emu::Rules::from_name(text).ok_or_else(|| {
+        let names = emu::Rules::ALL.map(|rules| rules.name());
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+impl Args {
+    /// How the emulated machine is run, if one is.
+    pub fn machine(&self) -> emu::Options {
+        let rules = self.kernel_profile.unwrap_or_default();
+        emu::Options { seed: self.deterministic, rules, ..emu::Options::default() }
+    }
+
+    /// The device that was asked for. `--kernel-profile` is for the emulated machine.
+    ///
+    /// # Errors
+    /// It was given with a real device: what a real kernel does is not ours to choose.
+    pub fn device<'a>(&'a self, choice: &'a DeviceChoice) -> Result<&'a DeviceChoice, Failure> {
+        match (self.kernel_profile, choice) {
+            (Some(rules), DeviceChoice::Kfd(_)) => {
+                let text = format!(
+                    "--kernel-profile {}: the emulated machine has kernel profiles, and --device kfd is a real kernel; \
+                     use --device emu",
+                    rules.name()
+                );
+                Err(Failure::new(USAGE, text))
+            }
+            (Some(_), DeviceChoice::Auto) => Ok(&DeviceChoice::Emulated(None)),
+            _ => Ok(choice),
+        }
     }
 }
 

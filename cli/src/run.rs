@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     }
     match &args.command {
         Command::Image(command) => program(args, command),
-        Command::Devices(devices) => crate::devices::run(devices, &args.device),
+        Command::Devices(devices) => crate::devices::run(devices, args),
         Command::Doctor(doctor) => crate::doctor::run(doctor),
         Command::Explain(explain) => crate::explain::run(&explain.what, explain.json),
         Command::Launch(launch) => launch::run(args, launch),

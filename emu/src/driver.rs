@@ -2,11 +2,12 @@
 
 use crate::cp::Bell;
 use crate::kernel::backing::{PAGE, Pages, memfd};
-use crate::kernel::file::File;
+use crate::kernel::file::{self, File};
 use crate::kernel::{Kernel, Options, call, mmap, user};
 use crate::machine::Machine;
 use kfd::Errno;
 use std::collections::BTreeMap;
+use std::ffi::CStr;
 use std::os::fd::IntoRawFd;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -57,8 +58,8 @@ impl EmulatedDriver {
         self.mappings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open_file(&self, file: File) -> Result<i32, Errno> {
-        let fd = memfd(c"kfdrun-device").map_err(|_| Errno::EMFILE)?.into_raw_fd();
+    fn open_file(&self, name: &CStr, file: File) -> Result<i32, Errno> {
+        let fd = memfd(name).map_err(|_| Errno::EMFILE)?.into_raw_fd();
         self.kernel.files.insert(fd, Arc::new(file));
         Ok(fd)
     }
@@ -67,12 +68,12 @@ impl EmulatedDriver {
         if path == "/dev/kfd" {
             let process = self.kernel.process()?;
             self.bell.get_or_init(|| process.bell.clone());
-            return self.open_file(File::Kfd { process });
+            return self.open_file(file::KFD_NAME, File::Kfd { process });
         }
         let minor = path.strip_prefix("/dev/dri/renderD").and_then(|minor| minor.parse().ok());
         let device = self.kernel.devices.iter().find(|device| Some(device.render_minor) == minor);
         let device = device.ok_or(Errno::ENOENT)?.clone();
-        self.open_file(File::Render { device, compute: AtomicBool::new(false) })
+        self.open_file(c"kfdrun-render", File::Render { device, compute: AtomicBool::new(false) })
     }
 
     /// Takes `addr..addr + len` out of the client mappings, which are cut where they stick out.
@@ -101,7 +102,13 @@ impl EmulatedDriver {
     /// # Safety
     /// As [`kfd::Driver::mmap`].
     unsafe fn map_file(&self, addr: usize, fd: i32, request: mmap::Request) -> Result<usize, Errno> {
-        let Some(file) = self.kernel.files.get(fd) else {
+        let file = self.kernel.files.get(fd);
+        // The process object is the caller's, also with another process' file.
+        let file = match self.kernel.existing_process() {
+            Some(process) if file.is_none() && file::is_foreign_kfd(fd) => Some(Arc::new(File::Kfd { process })),
+            _ => file,
+        };
+        let Some(file) = file else {
             // A file of the host.
             // SAFETY: the caller's promise.
             let at = unsafe {
@@ -133,7 +140,7 @@ impl kfd::Driver for EmulatedDriver {
     }
 
     fn close(&self, fd: i32) -> Result<(), Errno> {
-        self.kernel.files.remove(fd);
+        self.kernel.files.closing(fd);
         // SAFETY: the caller gives the descriptor up.
         if unsafe { libc::close(fd) } != 0 {
             return Err(Errno::last());
@@ -143,9 +150,8 @@ impl kfd::Driver for EmulatedDriver {
 
     fn ioctl(&self, fd: i32, request: u32, arg: &mut [u8]) -> Result<i32, Errno> {
         let Some(file) = self.kernel.files.get(fd) else {
-            // SAFETY: F_GETFD takes any number and changes nothing.
-            let open = unsafe { libc::fcntl(fd, libc::F_GETFD) >= 0 };
-            return Err(if open { Errno::ENOTTY } else { Errno::EBADF });
+            let answers = file::is_open(fd) && !file::is_foreign_kfd(fd);
+            return Err(if answers { Errno::ENOTTY } else { Errno::EBADF });
         };
         match &*file {
             File::Kfd { process } => call::ioctl(&self.kernel, process, request, arg)?,

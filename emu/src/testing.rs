@@ -164,12 +164,13 @@ pub struct QueueParts {
 }
 
 impl Client {
-    fn property(&self, gpu: usize, key: &str) -> u32 {
+    /// A number of the topology; none where the kernel version has no such key.
+    fn property(&self, gpu: usize, key: &str) -> Option<u32> {
         let path = format!("/sys/class/kfd/kfd/topology/nodes/{}/properties", gpu + 1);
         let text = self.driver.read(&path).unwrap();
         let text = String::from_utf8(text).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix(key)).unwrap();
-        line.trim().parse().unwrap()
+        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+        Some(line.trim().parse().unwrap())
     }
 
     /// A queue's buffers on the first GPU, for `packets` packets.
@@ -178,7 +179,8 @@ impl Client {
     }
 
     fn queue_parts_on(&self, gpu: usize, packets: u32, queue: AmdQueue) -> QueueParts {
-        let property = |key| self.property(gpu, key);
+        let property = |key| self.property(gpu, key).unwrap();
+        let cwsr = self.driver.kernel().devices[gpu].cwsr;
         let ring = self.buffer_on(gpu, u64::from(packets) * 64, SHARED);
         for index in 0..packets as usize {
             ring.u64(64 * index).store(1, Ordering::Relaxed);
@@ -187,8 +189,9 @@ impl Client {
         let properties = queue.queue_properties.with_is_ptr64(true);
         let queue = AmdQueue { base_address: ring.va, size: packets, queue_properties: properties, ..queue };
         control.write(0, &queue.to_v1_bytes());
-        let (save_bytes, control_stack) = (property("cwsr_size"), property("ctl_stack_size"));
-        let xccs = property("num_xcc");
+        let save_bytes = self.property(gpu, "cwsr_size").unwrap_or(cwsr.save);
+        let control_stack = self.property(gpu, "ctl_stack_size").unwrap_or(cwsr.control_stack);
+        let xccs = self.property(gpu, "num_xcc").unwrap_or(1);
         let cus = property("simd_count") / property("simd_per_cu") / xccs;
         let waves = if property("gfx_target_version") >= 100_100 {
             cus * 32

@@ -6,7 +6,7 @@
 mod collect;
 mod text;
 
-use crate::args::{DeviceChoice, DevicesArgs};
+use crate::args::{Args, DeviceChoice, DevicesArgs};
 use crate::doctor::Host;
 use crate::exit::{ENVIRONMENT, Failure};
 use crate::output::say;
@@ -32,8 +32,10 @@ pub struct Listing {
 }
 
 /// Lists devices on standard output; returns the exit status.
-pub fn run(args: &DevicesArgs, global: &DeviceChoice) -> Result<u8, Failure> {
-    let choice = args.device.as_ref().unwrap_or(global);
+pub fn run(args: &DevicesArgs, global: &Args) -> Result<u8, Failure> {
+    let choice = global.device(args.device.as_ref().unwrap_or(&global.device))?;
+    let options = global.machine();
+    let emulated = |target| emulated(target, &options);
     let kfd: Arc<dyn Driver> = match &args.root {
         None => Arc::new(LinuxDriver),
         Some(root) => Arc::new(Host::recorded(root).map_err(|problem| Failure::new(ENVIRONMENT, problem))?),
@@ -75,10 +77,10 @@ fn real(driver: Arc<dyn Driver>, node: Option<u32>) -> Listing {
 }
 
 /// The emulated machine with a GPU of this target.
-fn emulated(target: Target) -> Result<Listing, Failure> {
+fn emulated(target: Target, options: &Options) -> Result<Listing, Failure> {
     let machine = Machine::with(&[target]);
     let product = machine.gpus.first().map(|gpu| gpu.product.to_owned());
-    let driver = EmulatedDriver::new(machine, Options::default(), Tracer::default())
+    let driver = EmulatedDriver::new(machine, options.clone(), Tracer::default())
         .map_err(|error| Failure::new(ENVIRONMENT, format!("the emulated machine cannot start: {error}")))?;
     let system = System::new(Arc::new(driver), Tracer::default());
     Ok(collect::listing(&system, format!("emu:{target}"), |_| product.clone()))

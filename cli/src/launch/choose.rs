@@ -98,7 +98,8 @@ fn list(contents: &Contents) -> String {
 
 /// Opens the first device that runs one of the targets.
 fn open(targets: &[TargetId], args: &Args, tracer: &Tracer) -> Result<Arc<Device>, Failure> {
-    let machine = emu::Options { seed: args.deterministic, ..emu::Options::default() };
+    let machine = args.machine();
+    let wanted = args.device(&args.device)?;
     let try_all = |choice: &DeviceChoice| {
         let mut last = Failure::new(REFUSED, "no code object to run");
         for target in targets {
@@ -111,9 +112,9 @@ fn open(targets: &[TargetId], args: &Args, tracer: &Tracer) -> Result<Arc<Device
         Err(last)
     };
     if targets.len() == 1 {
-        return try_all(&args.device);
+        return try_all(wanted);
     }
-    match &args.device {
+    match wanted {
         // A GPU for any of them comes before an emulated machine for the first.
         DeviceChoice::Auto => match try_all(&DeviceChoice::Kfd(None)) {
             Ok(device) => Ok(device),

@@ -10,7 +10,7 @@
 //! the kernel writes, as many bytes as the caller's size are copied back, also when the handler failed.
 
 use super::process::Process;
-use super::{Kernel, event, memory, misc, queue, svm};
+use super::{Kernel, criu, debug, event, memory, misc, queue, svm};
 use kfd::Errno;
 use kfd::uapi::{Direction, IoctlInfo, Pod};
 use std::sync::Arc;
@@ -21,6 +21,8 @@ pub struct Call<'a> {
     pub kernel: &'a Arc<Kernel>,
     /// The caller.
     pub process: &'a Arc<Process>,
+    /// Bytes of the argument by the caller's request number.
+    pub user_size: usize,
 }
 
 type Handler = fn(&Call<'_>, &mut [u8]) -> Result<(), Errno>;
@@ -81,18 +83,19 @@ handlers! {
     0x1f => misc::smi_events,
     0x20 => svm::ioctl as bytes,
     0x21 => misc::xnack,
-    0x22 => misc::criu,
+    0x22 => criu::criu,
     0x23 => memory::available,
     0x24 => misc::dmabuf::export,
     0x25 => misc::runtime_enable,
-    0x26 => misc::debug_trap,
+    0x26 => debug::trap,
 }
 
 /// One ioctl on an open `/dev/kfd`.
 pub fn ioctl(kernel: &Arc<Kernel>, process: &Arc<Process>, request: u32, arg: &mut [u8]) -> Result<(), Errno> {
     let info = IoctlInfo::of(request).ok_or(Errno::ENOTTY)?;
-    // CREATE_PROCESS is newer than the interface version told here.
-    let handler = handler(info.nr).ok_or(Errno::ENOTTY)?;
+    // What is newer than the interface version that is told is beyond the end of the table.
+    let known = info.since <= kernel.options.rules.interface_minor();
+    let handler = handler(info.nr).filter(|_| known).ok_or(Errno::ENOTTY)?;
     if process.pid != std::process::id() {
         return Err(Errno::EBADF);
     }
@@ -107,7 +110,7 @@ pub fn ioctl(kernel: &Arc<Kernel>, process: &Arc<Process>, request: u32, arg: &m
     if matches!(info.direction, Direction::Write | Direction::ReadWrite) {
         buffer[..user_size].copy_from_slice(user);
     }
-    let result = handler(&Call { kernel, process }, &mut buffer);
+    let result = handler(&Call { kernel, process, user_size }, &mut buffer);
     if matches!(info.direction, Direction::Read | Direction::ReadWrite) {
         user.copy_from_slice(&buffer[..user_size]);
     }

@@ -63,13 +63,13 @@ rules! {
         EINVAL "the calling process has opened /dev/kfd": f.process => f.process;
         ENODEV "bits 46 to 61 of offset are a GPU of the process, but for events": f.at.gpu_id =>
             f.known_gpu || f.at.kind == MmapType::Events;
-        EINVAL "length is 8192 for doorbells (type 3)": f.request.len =>
+        EINVAL "length, in whole pages, is 8192 for doorbells (type 3)": f.request.len =>
             f.at.kind != MmapType::Doorbell || f.request.len as u64 == SLICE_BYTES;
         EINVAL "length is at most 32768 for events (type 2)": f.request.len =>
             f.at.kind != MmapType::Events || f.request.len <= 32768;
         EINVAL "a signal event was created before events (type 2) are mapped": f.request.len =>
             f.at.kind != MmapType::Events || f.signal_page;
-        EINVAL "length is 4096 for MMIO (type 0)": f.request.len =>
+        EINVAL "length, in whole pages, is 4096 for MMIO (type 0)": f.request.len =>
             f.at.kind != MmapType::Mmio || f.request.len as u64 == PAGE;
         EINVAL "reserved memory (type 1) is an APU's": f.at.gpu_id => f.at.kind != MmapType::ReservedMem;
     }
@@ -94,8 +94,10 @@ pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
 }
 
 /// Checks a mapping of an open file.
-pub fn check(kernel: &Arc<Kernel>, file: &Arc<File>, request: Request) -> Result<Mapped, Errno> {
+pub fn check(kernel: &Arc<Kernel>, file: &Arc<File>, mut request: Request) -> Result<Mapped, Errno> {
     rule::check(kernel, "mmap", ANY, &request)?;
+    // What a driver sees is whole pages.
+    request.len = request.len.checked_next_multiple_of(PAGE as usize).ok_or(Errno::ENOMEM)?;
     match &**file {
         File::Kfd { .. } => kfd(kernel, request).map(|pages| Mapped { pages, visible: true }),
         File::Render { device, .. } => render(kernel, file, device, request),
@@ -121,7 +123,7 @@ fn kfd(kernel: &Arc<Kernel>, request: Request) -> Result<Arc<Pages>, Errno> {
     if at.kind == MmapType::Events {
         return process.events.map_page(request.len as u64);
     }
-    let call = super::call::Call { kernel, process: &process };
+    let call = super::call::Call { kernel, process: &process, user_size: 0 };
     let mut inner = process.lock();
     let data = inner.device(at.gpu_id.into())?;
     match at.kind {

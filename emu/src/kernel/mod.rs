@@ -7,7 +7,9 @@
 pub mod aperture;
 pub mod backing;
 pub mod call;
+pub mod criu;
 pub mod cwsr;
+pub mod debug;
 pub mod device;
 pub mod doorbell;
 pub mod event;
@@ -21,6 +23,7 @@ pub mod rule;
 pub mod svm;
 pub mod topology;
 pub mod user;
+pub mod version;
 
 use crate::cu::level::HostLevel;
 use crate::inject::{Faults, Injection};
@@ -33,17 +36,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trace::{Event, Tracer};
 
-/// Whose checks CREATE_QUEUE does on a queue's buffers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rules {
-    /// Linux 6.1 to 6.11: next to none.
-    Linux6_1,
-    /// The first 6.12: sizes of end-of-pipe buffer and save area must be equal to the device's.
-    Linux6_12Early,
-    /// 6.12 with its stable updates, and later: those sizes may be greater.
-    #[default]
-    Linux6_12,
-}
+pub use version::Rules;
 
 /// How the machine is run.
 #[derive(Clone, Debug)]
@@ -60,10 +53,10 @@ pub struct Options {
     pub adversary: Option<u64>,
     /// Faults to inject.
     pub inject: Vec<Injection>,
-    /// Kernel version whose queue checks apply.
+    /// Kernel version whose rules apply.
     pub rules: Rules,
-    /// Minor version that GET_VERSION tells.
-    pub interface_minor: u32,
+    /// The kernel is built with HSA_AMD_SVM, which SVM and SET_XNACK_MODE need. Debian's are not.
+    pub svm: bool,
 }
 
 impl Default for Options {
@@ -76,7 +69,7 @@ impl Default for Options {
             adversary: None,
             inject: Vec::new(),
             rules: Rules::default(),
-            interface_minor: kfd::uapi::MINOR_VERSION,
+            svm: true,
         }
     }
 }
@@ -112,7 +105,7 @@ impl Kernel {
     pub fn new(machine: &Machine, options: Options, tracer: Tracer) -> std::io::Result<Kernel> {
         let devices = Device::all(machine, &options)?;
         Ok(Kernel {
-            topology: topology::Topology::new(&devices),
+            topology: topology::Topology::new(&devices, options.rules),
             faults: Faults::new(&options.inject),
             page_table_reserve: device::page_table_reserve(&devices),
             user: user::UserMemory::new()?,

@@ -4,6 +4,7 @@
 //! nothing of it.
 
 use super::backing::{NodeMemory, Pages};
+use super::debug::{Acknowledge, Debug};
 use super::device::Device;
 use super::doorbell::Doorbells;
 use super::event::Events;
@@ -24,6 +25,8 @@ pub struct Process {
     pub pid: u32,
     /// Events.
     pub events: Arc<Events>,
+    /// What RUNTIME_ENABLE waits for when a debugger is there.
+    pub acknowledge: Acknowledge,
     /// Wakes its packet processors.
     pub bell: Arc<cp::Bell>,
     /// Memory behind `/dev/kfd`: doorbells, the kernel's event page, MMIO pages.
@@ -39,10 +42,21 @@ pub struct Inner {
     pub queues: BTreeMap<u32, Queue>,
     /// Retry faults.
     pub xnack: bool,
-    /// RUNTIME_ENABLE was called: its `r_debug`.
-    pub runtime: Option<u64>,
+    /// RUNTIME_ENABLE was called.
+    pub runtime: Option<Runtime>,
+    /// Debugging.
+    pub debug: Debug,
     /// Shared virtual memory ranges.
     pub svm: svm::Ranges,
+}
+
+/// What RUNTIME_ENABLE was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runtime {
+    /// Address of `r_debug`.
+    pub r_debug: u64,
+    /// The trap handler saves the trap temporaries.
+    pub ttmp_setup: bool,
 }
 
 /// A GPU in this process.
@@ -78,6 +92,7 @@ pub struct Vm {
 impl Process {
     /// A process without queues, buffers or events.
     pub fn new(pid: u32, devices: &[Arc<Device>]) -> std::io::Result<Process> {
+        let xnack = devices.is_empty();
         let devices = devices
             .iter()
             .map(|device| DeviceData {
@@ -94,13 +109,16 @@ impl Process {
         Ok(Process {
             pid,
             events: Arc::default(),
+            acknowledge: Acknowledge::default(),
             bell: Arc::default(),
             memory: Arc::new(NodeMemory::new(c"kfdrun-kfd-memory", 0)?),
             inner: Mutex::new(Inner {
                 devices,
                 queues: BTreeMap::new(),
-                xnack: false,
+                // Nothing speaks against retry faults without a GPU; the GPUs here have them off when the machine starts.
+                xnack,
                 runtime: None,
+                debug: Debug::default(),
                 svm: svm::Ranges::default(),
             }),
         })

@@ -116,16 +116,74 @@ impl Call<'_> {
 
 /// All tables by request, in the order they are applied.
 pub fn all() -> Vec<(&'static str, Vec<RuleText>)> {
-    use super::{event, memory, misc, mmap, queue, svm};
+    use super::{criu, debug, event, memory, misc, mmap, queue, svm};
     let mut all = Vec::new();
     all.extend(misc::rule_texts());
     all.extend(memory::rule_texts());
     all.extend(queue::rule_texts());
     all.extend(event::ioctl::rule_texts());
     all.extend(svm::rule_texts());
+    all.extend(debug::rule_texts());
+    all.extend(criu::rule_texts());
     all.extend(mmap::rule_texts());
     all
 }
+
+/// What is checked in front of every handler.
+const OF_EVERY_REQUEST: [RuleText; 3] = [
+    RuleText {
+        errno: Errno::ENOTTY,
+        text: "the number, the low 8 bits, is in the table of the kernel's version; direction and magic are not looked at",
+    },
+    RuleText { errno: Errno::EBADF, text: "the process that opened the file is the caller" },
+    RuleText { errno: Errno::EFAULT, text: "the argument can be read, as many bytes as the request's size field says" },
+];
+
+/// `docs/kfd-rules.md`: all tables, in the order of the request numbers.
+pub fn document() -> String {
+    use std::fmt::Write;
+    let mut text = String::from(INTRODUCTION);
+    let names: Vec<&str> = super::version::Rules::ALL.map(|rules| rules.name()).to_vec();
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "| | {} |\n|---|---|---|---|---|", names.join(" | "));
+    for (what, values) in super::version::differences() {
+        let _ = writeln!(text, "| {what} | {} |", values.join(" | "));
+    }
+    let number = |call: &str| {
+        let name = call.split([' ', ',']).next().unwrap_or(call);
+        kfd::uapi::IOCTLS.iter().find(|info| info.name == name).map(|info| info.nr)
+    };
+    let mut tables = all();
+    tables.sort_by_key(|(call, _)| number(call).unwrap_or(u8::MAX));
+    tables.insert(0, ("Every request", OF_EVERY_REQUEST.to_vec()));
+    for (call, rules) in tables {
+        let number = number(call).map(|nr| format!(" ({nr:#04x})")).unwrap_or_default();
+        let _ = writeln!(text, "\n## {call}{number}\n\n| must hold | else |\n|---|---|");
+        for rule in rules {
+            let _ = writeln!(text, "| {} | {} |", rule.text.replace('|', "\\|"), rule.errno.name());
+        }
+    }
+    text
+}
+
+const INTRODUCTION: &str = "\
+# The KFD's rules
+
+What the kernel checks of each request, in its order, and the error when it does not hold. The first rule that does not
+hold decides. The emulated machine applies these very tables, and this page is written from them:
+`cargo run -p kfdrun-conformance -- rules > docs/kfd-rules.md`. Errors of the host (no memory, no descriptors) come on
+top. ENOTSUPP is 524, which is no error number of user space.
+
+A shorter argument than the kernel's is filled up with zeros, of a longer one the rest is not looked at. Arguments of
+requests that the kernel writes are copied back also when the request fails.
+
+How the rules are checked against a real kernel: [conformance.md](conformance.md).
+
+## What differs by kernel version
+
+`kfdrun --kernel-profile` chooses; 6.12-late is the default. Rules below that depend on the version say so.
+
+";
 
 #[cfg(test)]
 mod tests {
@@ -135,17 +193,12 @@ mod tests {
     use kfd::uapi::{SetMemoryPolicyArgs, UpdateQueueArgs};
     use trace::Event;
 
-    /// The tables as people read them.
     #[test]
-    fn listing() {
-        let mut text = String::new();
-        for (call, rules) in all() {
-            text += &format!("{call}\n");
-            for rule in rules {
-                text += &format!("  {:10} {}\n", rule.errno.name(), rule.text);
-            }
-        }
-        insta::assert_snapshot!(text);
+    fn the_document_is_that_of_the_tables() {
+        assert!(
+            document() == include_str!("../../../docs/kfd-rules.md"),
+            "docs/kfd-rules.md is stale: cargo run -p kfdrun-conformance -- rules > docs/kfd-rules.md"
+        );
     }
 
     #[test]

@@ -125,86 +125,136 @@ impl Ranges {
 /// What SVM looks at of its argument.
 pub struct Facts {
     args: SvmArgs,
+    /// Bytes of the argument, by the request number.
+    bytes: usize,
+    /// The kernel has shared virtual memory.
+    built: bool,
+}
+
+/// What setting attributes looks at besides.
+pub struct SetFacts {
+    attribute: Option<SvmAttribute>,
     acquired: bool,
 }
 
+/// What both operations look at of the range.
+pub struct RangeFacts {
+    start: u64,
+    end: Option<u64>,
+    present: bool,
+    free: bool,
+}
+
 rules! {
-    /// SVM: the range. Attributes, and what is mapped there, are looked at afterwards.
+    /// SVM: the argument.
     RULES for f: Facts {
-        EINVAL "start_addr is a multiple of 4096": f.args.start_addr => f.args.start_addr.is_multiple_of(PAGE);
-        EINVAL "size is a multiple of 4096": f.args.size => f.args.size.is_multiple_of(PAGE);
-        EINVAL "start_addr is not 0": f.args.start_addr => f.args.start_addr != 0;
-        EINVAL "size is not 0": f.args.size => f.args.size != 0;
-        EOVERFLOW "the range ends below 2^64": f.args.start_addr =>
-            f.args.start_addr.checked_add(f.args.size).is_some();
-        EINVAL "ACQUIRE_VM was called for a GPU": f.args.start_addr => f.acquired;
+        EINVAL "the argument's size covers nattr attributes": f.args.nattr =>
+            size_of::<SvmArgs>() as u64 + 8 * u64::from(f.args.nattr) <= f.bytes as u64;
+        EPERM "the kernel is built with HSA_AMD_SVM": f.args.op => f.built;
+        EINVAL "start_addr and size are multiples of 4096": f.args.start_addr | f.args.size =>
+            (f.args.start_addr | f.args.size).is_multiple_of(PAGE);
+        EINVAL "start_addr and size are not 0": f.args.start_addr.min(f.args.size) =>
+            f.args.start_addr != 0 && f.args.size != 0;
         EINVAL "op is 0 (set) or 1 (get)": f.args.op => f.args.op <= SVM_OP_GET_ATTR;
+    }
+
+    /// SVM: setting attributes.
+    SET for f: SetFacts {
+        EINVAL "every attribute is of a type from 0 to 7, and names a GPU of the process where its value is one":
+            f.attribute.map_or(0, |attribute| attribute.value) => f.attribute.is_none();
+        EINVAL "ACQUIRE_VM was called for a GPU": f.acquired => f.acquired;
+    }
+
+    /// SVM: the range.
+    RANGE for f: RangeFacts {
+        EOVERFLOW "the range ends below 2^64": f.start => f.end.is_some();
+        EFAULT "all of the range is ordinary memory of the process": f.start => f.present;
+        EADDRINUSE "no buffer is mapped there on a GPU": f.start => f.free;
+    }
+
+    /// SVM: getting attributes, after the range.
+    GET for attribute: Option<SvmAttribute> {
+        EINVAL "every attribute is of a type from 0 to 2 or 5 to 7, and ACCESS names a GPU of the process":
+            attribute.map_or(0, |attribute| attribute.attr_type) => attribute.is_none();
     }
 }
 
 /// The tables of this module.
 pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
-    vec![("SVM", texts(RULES))]
+    vec![
+        ("SVM", texts(RULES)),
+        ("SVM SET_ATTR", [texts(SET), texts(RANGE)].concat()),
+        ("SVM GET_ATTR", [texts(RANGE), texts(GET)].concat()),
+    ]
 }
+
+const NAME: &str = "SVM";
 
 /// SVM: the argument with its attributes as bytes.
 pub fn ioctl(call: &Call<'_>, bytes: &mut [u8]) -> Result<(), Errno> {
     let args = SvmArgs::from_prefix_or_zero(bytes);
-    let (head, tail) = bytes.split_at_mut(size_of::<SvmArgs>().min(bytes.len()));
-    debug_assert_eq!(head.len(), size_of::<SvmArgs>());
-    let wanted = (args.nattr as usize).checked_mul(size_of::<SvmAttribute>()).ok_or(Errno::EINVAL)?;
-    let tail = tail.get_mut(..wanted).ok_or(Errno::EINVAL)?;
+    check(call.kernel, NAME, RULES, &Facts { args, bytes: call.user_size, built: call.kernel.options.svm })?;
+    let wanted = size_of::<SvmArgs>() + args.nattr as usize * size_of::<SvmAttribute>();
+    let tail = bytes.get_mut(size_of::<SvmArgs>()..wanted).ok_or(Errno::EINVAL)?;
     let mut inner = call.process.lock();
-    let acquired = inner.devices.iter().any(|data| data.vm.is_some());
-    check(call.kernel, "SVM", RULES, &Facts { args, acquired })?;
-    let end = args.start_addr.checked_add(args.size).ok_or(Errno::EOVERFLOW)?;
     let mut attributes: Vec<SvmAttribute> =
         tail.chunks_exact(size_of::<SvmAttribute>()).map(SvmAttribute::from_prefix_or_zero).collect();
-
-    match args.op {
-        SVM_OP_SET_ATTR => inner.svm_set(args.start_addr, end, &attributes),
-        SVM_OP_GET_ATTR => {
-            inner.svm_get(args.start_addr, end, &mut attributes)?;
-            for (place, attribute) in tail.chunks_exact_mut(size_of::<SvmAttribute>()).zip(&attributes) {
-                place.copy_from_slice(attribute.as_bytes());
-            }
-            Ok(())
-        }
-        _ => Err(Errno::EINVAL),
+    if args.op == SVM_OP_SET_ATTR {
+        let acquired = inner.devices.iter().any(|data| data.vm.is_some());
+        check(call.kernel, NAME, SET, &SetFacts { attribute: inner.svm_unknown(&attributes), acquired })?;
     }
+    let end = args.start_addr.checked_add(args.size);
+    let range = args.start_addr..end.unwrap_or(u64::MAX);
+    let facts = RangeFacts {
+        start: args.start_addr,
+        end,
+        present: end.is_some() && user::is_present(range.start, args.size),
+        free: inner.svm_is_free(&range),
+    };
+    check(call.kernel, NAME, RANGE, &facts)?;
+    if args.op == SVM_OP_SET_ATTR {
+        inner.svm_set(range.start, range.end, &attributes)?;
+        return Ok(());
+    }
+    let answers = |kind| !matches!(kind, SVM_ATTR_ACCESS_IN_PLACE | SVM_ATTR_NO_ACCESS) && kind <= SVM_ATTR_GRANULARITY;
+    let unknown = attributes.iter().find(|attribute| {
+        !answers(attribute.attr_type)
+            || (attribute.attr_type == SVM_ATTR_ACCESS && inner.index(attribute.value).is_err())
+    });
+    check(call.kernel, NAME, GET, &unknown.copied())?;
+    inner.svm_get(range.start, range.end, &mut attributes)?;
+    for (place, attribute) in tail.chunks_exact_mut(size_of::<SvmAttribute>()).zip(&attributes) {
+        place.copy_from_slice(attribute.as_bytes());
+    }
+    Ok(())
 }
 
 impl Inner {
-    /// `svm_range_check_attr`: every attribute is known, and every GPU it names.
-    fn svm_check(&self, attributes: &[SvmAttribute]) -> Result<(), Errno> {
-        for attribute in attributes {
+    /// `svm_range_check_attr`: an attribute that is not known, or names a GPU that is not.
+    fn svm_unknown(&self, attributes: &[SvmAttribute]) -> Option<SvmAttribute> {
+        let known = |attribute: &SvmAttribute| {
             let value = attribute.value;
             let names_gpu = match attribute.attr_type {
                 SVM_ATTR_PREFERRED_LOC => value != SVM_LOCATION_SYSMEM && value != SVM_LOCATION_UNDEFINED,
                 SVM_ATTR_PREFETCH_LOC => value != SVM_LOCATION_SYSMEM,
                 SVM_ATTR_ACCESS | SVM_ATTR_ACCESS_IN_PLACE | SVM_ATTR_NO_ACCESS => true,
                 SVM_ATTR_SET_FLAGS | SVM_ATTR_CLR_FLAGS | SVM_ATTR_GRANULARITY => false,
-                _ => return Err(Errno::EINVAL),
+                _ => return false,
             };
-            if names_gpu {
-                self.index(value)?;
-            }
-        }
-        Ok(())
+            !names_gpu || self.index(value).is_ok()
+        };
+        attributes.iter().find(|attribute| !known(attribute)).copied()
+    }
+
+    /// Whether no GPU has a buffer mapped in a range.
+    fn svm_is_free(&self, range: &std::ops::Range<u64>) -> bool {
+        self.devices.iter().filter_map(|data| data.vm.as_ref()).all(|vm| {
+            let last = vm.mappings.range(..range.end).next_back();
+            last.is_none_or(|(from, mapping)| from + mapping.size <= range.start)
+        })
     }
 
     fn svm_set(&mut self, start: u64, end: u64, attributes: &[SvmAttribute]) -> Result<(), Errno> {
-        self.svm_check(attributes)?;
-        if !user::is_present(start, end - start) {
-            return Err(Errno::EFAULT);
-        }
-        let taken =
-            self.devices.iter().filter_map(|data| data.vm.as_ref()).any(|vm| {
-                vm.mappings.range(..end).next_back().is_some_and(|(from, mapping)| from + mapping.size > start)
-            });
-        if taken {
-            return Err(Errno::EADDRINUSE);
-        }
         // Ranges that stick out are cut, and both parts mapped anew.
         let low = self.svm.within(start, start + 1).next().map_or(start, |(from, _)| *from);
         let high = self.svm.within(end - 1, end).next().map_or(end, |(_, range)| range.end);
@@ -279,8 +329,10 @@ impl Inner {
     }
 
     fn svm_get(&self, start: u64, end: u64, attributes: &mut [SvmAttribute]) -> Result<(), Errno> {
-        self.svm_check(attributes)?;
-        let defaults = Attributes::default();
+        let defaults = Attributes {
+            access: if self.xnack { (0..self.devices.len()).collect() } else { BTreeSet::new() },
+            ..Attributes::default()
+        };
         let mut found: Vec<&Attributes> = self.svm.within(start, end).map(|(_, range)| &range.attributes).collect();
         if found.is_empty() {
             found.push(&defaults);
@@ -295,11 +347,11 @@ impl Inner {
             match attribute.attr_type {
                 SVM_ATTR_PREFERRED_LOC => attribute.value = same(|a| a.preferred),
                 SVM_ATTR_PREFETCH_LOC => attribute.value = same(|a| a.prefetch),
-                SVM_ATTR_ACCESS | SVM_ATTR_ACCESS_IN_PLACE | SVM_ATTR_NO_ACCESS => {
+                SVM_ATTR_ACCESS => {
                     let gpu = self.index(attribute.value)?;
                     attribute.attr_type = if found.iter().all(|a| a.access.contains(&gpu)) {
                         SVM_ATTR_ACCESS
-                    } else if found.iter().all(|a| a.access.contains(&gpu) || a.in_place.contains(&gpu)) {
+                    } else if found.iter().all(|a| a.in_place.contains(&gpu)) {
                         SVM_ATTR_ACCESS_IN_PLACE
                     } else {
                         SVM_ATTR_NO_ACCESS
@@ -337,7 +389,7 @@ impl Attributes {
             }
             (SVM_ATTR_SET_FLAGS, _) => self.flags |= value,
             (SVM_ATTR_CLR_FLAGS, _) => self.flags &= !value,
-            (SVM_ATTR_GRANULARITY, _) => self.granularity = value.min(0x1b),
+            (SVM_ATTR_GRANULARITY, _) => self.granularity = value.min(0x3f),
             _ => {}
         }
     }

@@ -77,8 +77,11 @@ impl UserMemory {
     }
 }
 
-/// Whether all of a range is mapped in this process with at least these rights (as in `/proc/self/maps`: `r`, `w`,
-/// `x`).
+/// How `/proc/self/maps` names what is mapped of a device node: the files of [`NodeMemory`](super::backing::NodeMemory).
+const DEVICE_MAPPING: &str = " /memfd:kfdrun-";
+
+/// Whether all of a range is ordinary memory of this process with at least these rights (as in `/proc/self/maps`: `r`,
+/// `w`, `x`). A mapping of a device node is none.
 fn is_mapped(addr: u64, bytes: u64, rights: &str) -> bool {
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return false };
     let Some(end) = addr.checked_add(bytes) else { return false };
@@ -94,7 +97,7 @@ fn is_mapped(addr: u64, bytes: u64, rights: &str) -> bool {
         if reached >= end {
             break;
         }
-        if from > reached || !rights.chars().all(|right| has.contains(right)) {
+        if from > reached || line.contains(DEVICE_MAPPING) || !rights.chars().all(|right| has.contains(right)) {
             return false;
         }
         reached = to;
@@ -107,7 +110,7 @@ pub fn is_writable(addr: u64, bytes: u64) -> bool {
     is_mapped(addr, bytes, "rw")
 }
 
-/// Whether all of a range is mapped, with whatever rights.
+/// Whether all of a range is ordinary memory, with whatever rights.
 pub fn is_present(addr: u64, bytes: u64) -> bool {
     is_mapped(addr, bytes, "")
 }

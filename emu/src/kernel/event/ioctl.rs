@@ -122,6 +122,7 @@ pub fn wait(call: &Call<'_>, args: &mut uapi::WaitEventsArgs) -> Result<(), Errn
         array: args.events_ptr,
         count: args.num_events,
         all: args.wait_for_all != 0,
+        ages: call.kernel.options.rules.event_ages(),
         timeout_ms: args.timeout,
     };
     let outcome = call.process.events.wait(&wait);

@@ -208,6 +208,10 @@ impl Events {
             state.free_id(FIRST_NONSIGNAL_ID..i32::MAX as u32)
         };
         let id = id.ok_or(Errno::ENOSPC)?;
+        if let (true, Some(page)) = (with_slot, &state.page) {
+            // An earlier event of this id may have left something.
+            page.slot(id).store(UNSIGNALED, Ordering::SeqCst);
+        }
         let event = Event {
             kind,
             auto_reset,

@@ -21,7 +21,7 @@ fn create(events: &Events, kind: u32, auto_reset: bool) -> u32 {
 fn wait(events: &Events, data: &mut [EventData], all: bool, timeout_ms: u32) -> Result<u32, Errno> {
     let user = UserMemory::new().unwrap();
     let array = data.as_mut_ptr() as u64;
-    events.wait(&Wait { user: &user, array, count: data.len() as u32, all, timeout_ms })
+    events.wait(&Wait { user: &user, array, count: data.len() as u32, all, ages: true, timeout_ms })
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn bad_arguments() {
     let events = events();
     assert_eq!(wait(&events, &mut [EventData::new(3)], false, 0), Err(Errno::EINVAL));
     let user = UserMemory::new().unwrap();
-    let bad = |array, count| events.wait(&Wait { user: &user, array, count, all: false, timeout_ms: 0 });
+    let bad = |array, count| events.wait(&Wait { user: &user, array, count, all: false, ages: true, timeout_ms: 0 });
     assert_eq!(bad(16, 1), Err(Errno::EFAULT));
     assert_eq!(bad(u64::MAX - 8, 1), Err(Errno::EFAULT));
     assert_eq!(bad(16, u32::MAX), Err(Errno::ENOMEM));

@@ -20,6 +20,8 @@ pub struct Wait<'a> {
     pub count: u32,
     /// All of them, or any.
     pub all: bool,
+    /// Ages are looked at.
+    pub ages: bool,
     /// Milliseconds; 0 polls, `u32::MAX` waits for ever.
     pub timeout_ms: u32,
 }
@@ -51,8 +53,8 @@ impl Events {
     /// ENOMEM: more entries than the kernel could hold. EFAULT: the array cannot be read or written. EINVAL: no such
     /// event. Entries before the bad one have consumed their auto-reset events by then, as in the kernel.
     pub fn wait(&self, wait: &Wait<'_>) -> Result<u32, Errno> {
-        // The kernel's waiters are 64 bytes each, in one kmalloc of at most 4 MiB.
-        if wait.count > (4 << 20) / 64 {
+        // The kernel's waiters are 56 bytes each, in one kmalloc of at most 4 MiB.
+        if wait.count > (4 << 20) / 56 {
             return Err(Errno::ENOMEM);
         }
         let mut state = self.state();
@@ -98,10 +100,10 @@ impl State {
         for index in 0..wait.count as usize {
             let data: EventData = wait.user.get(entry_address(wait.array, index))?;
             let event = self.events.get_mut(&data.event_id).ok_or(Errno::EINVAL)?;
-            let age = data.signal_event().last_event_age;
+            // 0 is what callers that know nothing of ages pass, and other events have none.
+            let age = if wait.ages && event.kind == EVENT_SIGNAL { data.signal_event().last_event_age } else { 0 };
             let mut activated = event.signaled;
             event.signaled = event.signaled && !event.auto_reset;
-            // 0 is what callers that know nothing of ages pass.
             activated |= age != 0 && age != event.age;
             if !activated {
                 event.waiters.push(Waiter { wait: wait_id, index });

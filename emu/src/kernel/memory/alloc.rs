@@ -47,8 +47,8 @@ rules! {
         ENODEV "ACQUIRE_VM was called for the GPU": f.args.gpu_id => f.acquired;
         EINVAL "size is 8192 with DOORBELL, whatever other kind wins": f.args.size =>
             !f.has(ALLOC_MEM_FLAGS_DOORBELL) || f.args.size == doorbell::SLICE_BYTES;
-        EINVAL "size is 4096 with MMIO_REMAP, whatever other kind wins": f.args.size =>
-            !f.has(ALLOC_MEM_FLAGS_MMIO_REMAP) || f.args.size == PAGE;
+        EINVAL "size is 4096 with MMIO_REMAP and not DOORBELL, whatever other kind wins": f.args.size =>
+            !f.has(ALLOC_MEM_FLAGS_MMIO_REMAP) || f.has(ALLOC_MEM_FLAGS_DOORBELL) || f.args.size == PAGE;
         EINVAL "flags name a kind: VRAM, GTT, USERPTR, DOORBELL or MMIO_REMAP": f.args.flags => f.kind.is_some();
         EINVAL "mmap_offset is not 0 with USERPTR": f.args.mmap_offset =>
             f.kind != Some(Kind::Userptr) || f.args.mmap_offset != 0;

@@ -247,6 +247,10 @@ fn svm_ranges() {
     // Buffers and ranges keep out of each other's way.
     assert_eq!(client.alloc(va, 0x1000, SHARED).err(), Some(libc::EADDRINUSE));
     let buffer = client.buffer(0x1000, SHARED);
+    // The host's mapping of a buffer is a device's; where the host has a reservation only, the GPU's mapping counts.
+    assert_eq!(svm(buffer.va, 0x1000, set, &mut [access]), Err(libc::EFAULT));
+    // SAFETY: a reservation in place of the test's own mapping, which nothing uses.
+    unsafe { client.driver.mmap(buffer.va as usize, 0x1000, 0, flags | libc::MAP_FIXED, -1, 0).unwrap() };
     assert_eq!(svm(buffer.va, 0x1000, set, &mut [access]), Err(libc::EADDRINUSE));
     // SAFETY: nothing uses the range.
     unsafe { client.driver.munmap(va as usize, bytes).unwrap() };

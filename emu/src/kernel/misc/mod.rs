@@ -7,8 +7,8 @@ pub use smi::{SmiClient, smi_events};
 
 use super::aperture;
 use super::call::Call;
-use super::file::File;
-use super::process::Vm;
+use super::file::{File, is_open};
+use super::process::{Runtime, Vm};
 use super::rule::{GPU_ACQUIRED, GPU_BOUND, GPU_KNOWN, RuleText, check, rules, texts};
 use crate::machine;
 use crate::memory::AddressSpace;
@@ -20,7 +20,8 @@ use std::sync::atomic::Ordering;
 
 /// GET_VERSION.
 pub fn version(call: &Call<'_>, args: &mut GetVersionArgs) -> Result<(), Errno> {
-    *args = GetVersionArgs { major_version: MAJOR_VERSION, minor_version: call.kernel.options.interface_minor };
+    let minor_version = call.kernel.options.rules.interface_minor();
+    *args = GetVersionArgs { major_version: MAJOR_VERSION, minor_version };
     Ok(())
 }
 
@@ -57,6 +58,11 @@ rules! {
         EINVAL "default_policy is 0 (coherent) or 1": a.default_policy => a.default_policy <= CACHE_POLICY_NONCOHERENT;
         EINVAL "alternate_policy is 0 (coherent) or 1": a.alternate_policy =>
             a.alternate_policy <= CACHE_POLICY_NONCOHERENT;
+    }
+
+    /// SET_XNACK_MODE.
+    BUILT for built: bool {
+        EPERM "the kernel is built with HSA_AMD_SVM": *built => *built;
     }
 
     /// SET_XNACK_MODE with a value that is not negative, when it would change the mode.
@@ -96,7 +102,7 @@ pub struct RuntimeFacts {
 
 /// The tables of this module.
 pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
-    vec![
+    let mut all = vec![
         ("ACQUIRE_VM", texts(ACQUIRE_VM)),
         ("GET_PROCESS_APERTURES_NEW", texts(APERTURES)),
         ("SET_MEMORY_POLICY", [texts(MEMORY_POLICY), texts(GPU_BOUND)].concat()),
@@ -104,9 +110,11 @@ pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
         ("SET_TRAP_HANDLER", texts(GPU_BOUND)),
         ("GET_TILE_CONFIG", texts(GPU_KNOWN)),
         ("SMI_EVENTS", texts(GPU_KNOWN)),
-        ("SET_XNACK_MODE", texts(XNACK)),
+        ("SET_XNACK_MODE", [texts(BUILT), texts(XNACK)].concat()),
         ("RUNTIME_ENABLE", texts(RUNTIME)),
-    ]
+    ];
+    all.extend(dmabuf::rule_texts());
+    all
 }
 
 /// ACQUIRE_VM. Doing it again with the same file is no error.
@@ -137,17 +145,12 @@ pub fn acquire_vm(call: &Call<'_>, args: &mut AcquireVmArgs) -> Result<(), Errno
     Ok(())
 }
 
-fn is_open(fd: i32) -> bool {
-    // SAFETY: F_GETFD takes any number and changes nothing.
-    unsafe { libc::fcntl(fd, libc::F_GETFD) >= 0 }
-}
-
 /// GET_PROCESS_APERTURES: seven GPUs at most.
 pub fn apertures(call: &Call<'_>, args: &mut GetProcessAperturesArgs) -> Result<(), Errno> {
     let inner = call.process.lock();
     args.num_of_nodes = 0;
     for (record, data) in args.process_apertures.iter_mut().zip(&inner.devices) {
-        *record = aperture::record(data.device.gpu_id);
+        *record = aperture::record(data.device.gpu_id, call.kernel.options.rules);
         args.num_of_nodes += 1;
     }
     Ok(())
@@ -166,7 +169,7 @@ pub fn apertures_new(call: &Call<'_>, args: &mut GetProcessAperturesNewArgs) -> 
     let wanted = args.num_of_nodes.min(count);
     let records: Vec<u8> = inner.devices[..wanted as usize]
         .iter()
-        .flat_map(|data| aperture::record(data.device.gpu_id).as_bytes().to_vec())
+        .flat_map(|data| aperture::record(data.device.gpu_id, call.kernel.options.rules).as_bytes().to_vec())
         .collect();
     args.num_of_nodes = wanted;
     call.kernel.user.write(args.kfd_process_device_apertures_ptr, &records)
@@ -240,6 +243,7 @@ pub fn tile_config(call: &Call<'_>, args: &mut GetTileConfigArgs) -> Result<(), 
 /// SET_XNACK_MODE. A negative value asks. Retry faults a process are a matter of GC 9.4.2 and 9.4.3 alone, and only
 /// when all GPUs have them.
 pub fn xnack(call: &Call<'_>, args: &mut SetXnackModeArgs) -> Result<(), Errno> {
+    check(call.kernel, "SET_XNACK_MODE", BUILT, &call.kernel.options.svm)?;
     let mut inner = call.process.lock();
     if args.xnack_enabled < 0 {
         args.xnack_enabled = i32::from(inner.xnack);
@@ -258,38 +262,23 @@ pub fn xnack(call: &Call<'_>, args: &mut SetXnackModeArgs) -> Result<(), Errno> 
     Ok(())
 }
 
-/// `KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK`.
-const RUNTIME_ENABLE: u32 = 1;
-
 /// RUNTIME_ENABLE: from then on queue exceptions reach the process. `capabilities_mask` is left as it is.
 pub fn runtime_enable(call: &Call<'_>, args: &mut RuntimeEnableArgs) -> Result<(), Errno> {
     let mut inner = call.process.lock();
-    if args.mode_mask & RUNTIME_ENABLE == 0 {
+    if args.mode_mask & RUNTIME_ENABLE_MODE_ENABLE_MASK == 0 {
         inner.runtime = None;
-        return Ok(());
+    } else {
+        let facts = RuntimeFacts { enabled: inner.runtime.is_some(), queues: inner.queues.len() };
+        check(call.kernel, "RUNTIME_ENABLE", RUNTIME, &facts)?;
+        let ttmp_setup = args.mode_mask & RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK != 0;
+        inner.runtime = Some(Runtime { r_debug: args.r_debug, ttmp_setup });
     }
-    let facts = RuntimeFacts { enabled: inner.runtime.is_some(), queues: inner.queues.len() };
-    check(call.kernel, "RUNTIME_ENABLE", RUNTIME, &facts)?;
-    inner.runtime = Some(args.r_debug);
+    let debugged = inner.debug.is_enabled();
+    inner.debug.raise(ec_mask(EC_PROCESS_RUNTIME));
+    drop(inner);
+    if debugged {
+        // The debugger must know before any queue is there.
+        call.process.acknowledge.wait();
+    }
     Ok(())
-}
-
-/// DBG_TRAP: there is no debugger side. A process that is not this one cannot be traced; on itself everything but
-/// enabling needs to be enabled first, and enabling is refused as by a device that cannot be debugged.
-pub fn debug_trap(call: &Call<'_>, args: &mut DbgTrapArgs) -> Result<(), Errno> {
-    if args.pid != call.process.pid {
-        // SAFETY: signal 0 only asks whether the process exists.
-        let exists = i32::try_from(args.pid).is_ok_and(|pid| pid > 0 && unsafe { libc::kill(pid, 0) } == 0);
-        return Err(if exists { Errno::EPERM } else { Errno::ESRCH });
-    }
-    if args.op != DBG_TRAP_ENABLE {
-        return Err(Errno::EINVAL);
-    }
-    call.kernel.note(|| "DBG_TRAP: the emulated machine has no debugger interface".to_string());
-    Err(Errno::ENODEV)
-}
-
-/// CRIU_OP needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN, which the emulated machine grants to nobody.
-pub fn criu(_: &Call<'_>, _: &mut CriuArgs) -> Result<(), Errno> {
-    Err(Errno::EACCES)
 }

@@ -117,7 +117,7 @@ impl Inner {
             args: *args,
             sizes: gpu.cwsr,
             xccs: gpu.profile.xccs,
-            exact: rules == Rules::Linux6_12Early,
+            exact: rules.exact_sizes(),
             mes: gpu.has_mes(),
             write_index: self.found(device, args.write_pointer_address),
             read_index: self.found(device, args.read_pointer_address),
@@ -138,7 +138,7 @@ impl Inner {
         const NAME: &str = "CREATE_QUEUE";
         let rules = call.kernel.options.rules;
         let facts = self.queue_facts(device, args, rules);
-        if rules == Rules::Linux6_1 {
+        if !rules.checks_buffers() {
             check(call.kernel, NAME, LINUX_6_1, &facts)?;
             return Ok(Buffers::default());
         }

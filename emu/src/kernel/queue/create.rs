@@ -36,6 +36,13 @@ pub struct CommonFacts {
     pub ring_bytes: u32,
 }
 
+/// What CREATE_QUEUE looks at of its other arguments.
+pub struct AddressFacts {
+    args: CreateQueueArgs,
+    /// Greatest queue type of the kernel version.
+    last_type: u32,
+}
+
 /// What CREATE_QUEUE looks at of the device.
 pub struct DeviceFacts {
     args: CreateQueueArgs,
@@ -69,15 +76,17 @@ rules! {
     }
 
     /// CREATE_QUEUE: the other arguments. Nothing is dereferenced here.
-    ADDRESSES for a: CreateQueueArgs {
-        EFAULT "read_pointer_address is in user space": a.read_pointer_address => access_ok(a.read_pointer_address, 4);
-        EFAULT "write_pointer_address is in user space": a.write_pointer_address =>
-            access_ok(a.write_pointer_address, 4);
-        EFAULT "eop_buffer_address is 0 or in user space": a.eop_buffer_address => access_ok(a.eop_buffer_address, 4);
-        EFAULT "ctx_save_restore_address is 0 or in user space": a.ctx_save_restore_address =>
-            access_ok(a.ctx_save_restore_address, 4);
-        ENOTSUPP "queue_type is 0 (PM4), 1 (SDMA), 2 (AQL), 3 (SDMA XGMI) or 4 (SDMA by engine)": a.queue_type =>
-            a.queue_type <= QUEUE_TYPE_SDMA_BY_ENG_ID;
+    ADDRESSES for f: AddressFacts {
+        EFAULT "read_pointer_address is in user space": f.args.read_pointer_address =>
+            access_ok(f.args.read_pointer_address, 4);
+        EFAULT "write_pointer_address is in user space": f.args.write_pointer_address =>
+            access_ok(f.args.write_pointer_address, 4);
+        EFAULT "eop_buffer_address is 0 or in user space": f.args.eop_buffer_address =>
+            access_ok(f.args.eop_buffer_address, 4);
+        EFAULT "ctx_save_restore_address is 0 or in user space": f.args.ctx_save_restore_address =>
+            access_ok(f.args.ctx_save_restore_address, 4);
+        ENOTSUPP "queue_type is 0 (PM4), 1 (SDMA), 2 (AQL), 3 (SDMA XGMI) or, since interface 1.17, 4 (SDMA by engine)":
+            f.args.queue_type => f.args.queue_type <= f.last_type;
     }
 
     /// CREATE_QUEUE: the device.
@@ -115,7 +124,8 @@ pub fn create(call: &Call<'_>, args: &mut CreateQueueArgs) -> Result<(), Errno> 
         ring_bytes: args.ring_size,
     };
     args.ring_size = common(call, NAME, facts)?;
-    check(call.kernel, NAME, ADDRESSES, args)?;
+    let last_type = call.kernel.options.rules.last_queue_type();
+    check(call.kernel, NAME, ADDRESSES, &AddressFacts { args: *args, last_type })?;
 
     let mut inner = call.process.lock();
     let found = inner.index(args.gpu_id).ok();

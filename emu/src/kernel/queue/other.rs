@@ -94,7 +94,7 @@ pub fn update(call: &Call<'_>, args: &mut UpdateQueueArgs) -> Result<(), Errno> 
     let bytes = common(call, NAME, facts)?;
     let mut inner = call.process.lock();
     let found = inner.queues.get(&args.queue_id).map(|queue| queue.device);
-    let looked_for = args.ring_base_address != 0 && call.kernel.options.rules != crate::kernel::Rules::Linux6_1;
+    let looked_for = args.ring_base_address != 0 && call.kernel.options.rules.checks_buffers();
     let ring = found.filter(|_| looked_for).and_then(|device| inner.ring_buffer(device, args.ring_base_address, bytes));
     let facts = UpdateFacts { args: *args, known: found.is_some(), ring: !looked_for || ring.is_some() };
     check(call.kernel, NAME, UPDATE, &facts)?;

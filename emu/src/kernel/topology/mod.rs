@@ -6,6 +6,7 @@ mod cache;
 mod link;
 
 use super::device::Device;
+use super::version::Rules;
 use crate::machine::cpu;
 use kfd::Errno;
 use link::Link;
@@ -38,15 +39,15 @@ impl Properties {
 
 impl Topology {
     /// The tree of a machine: the CPU node first, then a node a GPU.
-    pub fn new(devices: &[Arc<Device>]) -> Topology {
+    pub fn new(devices: &[Arc<Device>], rules: Rules) -> Topology {
         let mut tree = Topology { files: BTreeMap::new(), folders: BTreeSet::new() };
         tree.file("generation_id", format!("{}\n", 1 + devices.len()));
         let mut system = Properties::default();
         system.add("platform_oem", 0).add("platform_id", 0).add("platform_rev", 0);
         tree.file("system_properties", system.0);
-        tree.cpu_node(devices);
+        tree.cpu_node(devices, rules);
         for device in devices {
-            tree.gpu_node(devices, device);
+            tree.gpu_node(devices, device, rules);
         }
         tree
     }
@@ -77,9 +78,11 @@ impl Topology {
         self.numbered(format!("{at}/caches"), parts.caches);
         self.numbered(format!("{at}/io_links"), parts.links.iter().map(Link::properties).collect());
         self.numbered(format!("{at}/p2p_links"), parts.peers.iter().map(Link::properties).collect());
+        // Of performance counters there are none.
+        self.folders.insert(format!("{at}/perf"));
     }
 
-    fn cpu_node(&mut self, devices: &[Arc<Device>]) {
+    fn cpu_node(&mut self, devices: &[Arc<Device>], rules: Rules) {
         let links: Vec<Link> = devices.iter().filter_map(|device| link::cpu_to_gpu(device)).collect();
         let mut p = Properties::default();
         p.add("cpu_cores_count", cpu::CORES);
@@ -112,17 +115,19 @@ impl Topology {
             "num_sdma_xgmi_engines",
             "num_sdma_queues_per_engine",
             "num_cp_queues",
-            "cwsr_size",
-            "ctl_stack_size",
         ] {
             p.add(key, 0);
+        }
+        if rules.save_sizes_in_topology() {
+            p.add("cwsr_size", 0);
+            p.add("ctl_stack_size", 0);
         }
         p.add("max_engine_clk_ccompute", cpu::CLOCK_MHZ);
         let bank = memory_bank(0, cpu::MEMORY_BYTES, cpu::MEMORY_WIDTH, 0);
         self.node(0, 0, "", p.0, Parts { bank, caches: Vec::new(), links, peers: Vec::new() });
     }
 
-    fn gpu_node(&mut self, devices: &[Arc<Device>], device: &Device) {
+    fn gpu_node(&mut self, devices: &[Arc<Device>], device: &Device, rules: Rules) {
         let gpu = &device.profile;
         let caches = cache::properties(device);
         let links = link::of_gpu(devices, device);
@@ -157,16 +162,26 @@ impl Topology {
         p.add("num_sdma_xgmi_engines", gpu.sdma_xgmi_engines);
         p.add("num_sdma_queues_per_engine", gpu.sdma_queues_per_engine);
         p.add("num_cp_queues", gpu.cp_queues);
-        p.add("cwsr_size", device.cwsr.save);
-        p.add("ctl_stack_size", device.cwsr.control_stack);
+        if rules.save_sizes_in_topology() {
+            p.add("cwsr_size", device.cwsr.save);
+            p.add("ctl_stack_size", device.cwsr.control_stack);
+        }
         p.add("max_engine_clk_fcompute", gpu.engine_clock_mhz);
         p.add("local_mem_size", 0);
         p.add("fw_version", gpu.fw_version);
         p.add("capability", gpu.capability);
-        p.add("debug_prop", gpu.debug_prop);
+        if rules.capability2() {
+            // Resets of single SDMA queues, of which there are none.
+            p.add("capability2", 0);
+        }
+        if rules.debug_properties() {
+            p.add("debug_prop", gpu.debug_prop);
+        }
         p.add("sdma_fw_version", gpu.sdma_fw_version);
         p.add("unique_id", device.unique_id);
-        p.add("num_xcc", gpu.xccs);
+        if rules.debug_properties() {
+            p.add("num_xcc", gpu.xccs);
+        }
         p.add("max_engine_clk_ccompute", cpu::CLOCK_MHZ);
         // Heap type 1: all of it visible to the host. 2: a part at most.
         let bank = memory_bank(if gpu.large_bar { 1 } else { 2 }, gpu.vram_bytes, gpu.vram_width, gpu.vram_clock_mhz);
