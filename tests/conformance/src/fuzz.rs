@@ -82,6 +82,8 @@ impl Random {
 
 /// Bytes of the memory that pointers lead into.
 const ARENA: u64 = 1 << 20;
+/// Behind it nothing can be written, so that an answer to a pointer near its end does not reach anything else.
+const GUARD: u64 = 64 << 10;
 /// Queues at a time: each is a thread.
 const QUEUES: usize = 4;
 
@@ -126,8 +128,11 @@ pub fn sequence(seed: u64, calls: usize) -> std::io::Result<Count> {
         // SAFETY: without MAP_FIXED the kernel chooses a free place.
         unsafe { driver.mmap(0, bytes as usize, prot, flags, -1, 0) }.map(|at| at as u64).map_err(other)
     };
+    let arena = anonymous(ARENA + GUARD, libc::PROT_READ | libc::PROT_WRITE)?;
+    // SAFETY: the last pages of the memory just mapped.
+    unsafe { libc::mprotect((arena + ARENA) as *mut libc::c_void, GUARD as usize, libc::PROT_NONE) };
     let mut sequence = Sequence {
-        arena: anonymous(ARENA, libc::PROT_READ | libc::PROT_WRITE)?,
+        arena,
         nowhere: anonymous(4096, libc::PROT_NONE)?,
         gpus: (0..gpus).filter_map(|n| Gpu::nth(driver.clone(), kfd, n).ok()).collect(),
         random,
@@ -547,7 +552,7 @@ impl Sequence {
             let _ = self.driver.close(fd);
         }
         let buffers = self.buffers.iter().map(|memory| (memory.va, memory.size as usize));
-        let own = [(self.arena, ARENA as usize), (self.nowhere, 4096)];
+        let own = [(self.arena, (ARENA + GUARD) as usize), (self.nowhere, 4096)];
         let ranges: Vec<(u64, usize)> = self.mapped.iter().copied().chain(buffers).chain(own).collect();
         for queue in &self.queues {
             let _ = queue.destroy();
