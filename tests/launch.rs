@@ -172,12 +172,34 @@ fn bad_arguments_are_refused_in_the_metadatas_words() {
         (&["--arg", "1", "--arg", "local:4"], "write a number"),
         (&["--arg", "1", "--arg", "4", "--dump", "7=-"], "no such buffer; buffers are 0, 1"),
         (&["--arg", "1", "--arg", "4", "--expect", "0=/none"], "/none"),
+        (&["--arg", "1", "--arg", "4294967296"], "argument 3, '4294967296': the metadata says by_value, 4 bytes, uint"),
+        (&["--arg", "1", "--arg", "4", "--define", "a=5"], "does not need such a symbol"),
+        (&["--arg", "1", "--arg", "4", "--define", "scale=5"], "the image defines it"),
+        (&["--arg", "1", "--arg", "4", "--tolerance", "inf"], "'inf' is not a number of 0 or more"),
+        (&["--arg", "1", "--arg", "4", "--repeat", "0"], "--repeat"),
+        (&["--arg", "1", "--arg", "4", "--dynamic-lds", "x"], "--dynamic-lds"),
     ] {
         let (stdout, stderr) = said(&launch("arguments.gfx90a", "scale", &[&ONE, &buffers[..], tail].concat()), 2);
         assert!(stderr.contains(words), "'{words}' is missing in: {stderr}");
         assert_eq!(stdout, "");
     }
-    for bad in [&["--groups", "1", "--items", "2"][..], &[], &["--groups", "0"], &["--groups", "1", "--arg", "q"]] {
+    for (first, words) in [
+        ("u32[4]", "argument 0, 'u32[4]': the metadata says global_buffer, float*; its elements are float, not u32"),
+        ("ptr:0x1002", "0x1002 is not a multiple of 4"),
+        ("5", "write a buffer"),
+    ] {
+        let options = ["--arg", first, "--arg", "f32[4]", "--arg", "1", "--arg", "4"];
+        let (_, stderr) = said(&launch("arguments.gfx90a", "scale", &[&ONE, &options[..]].concat()), 2);
+        assert!(stderr.contains(words), "'{words}' is missing in: {stderr}");
+    }
+    for bad in [
+        &["--groups", "1", "--items", "2"][..],
+        &[],
+        &["--groups", "0"],
+        &["--groups", "NaN"],
+        &["--items", "inf"],
+        &["--groups", "1", "--arg", "q"],
+    ] {
         said(&launch("arguments.gfx90a", "scale", bad), 2);
     }
     let (_, stderr) = said(&launch("arguments.gfx90a", "scale", &["--groups", "1"]), 2);
@@ -362,6 +384,39 @@ fn hostcalls_other_services() {
             assert!(stderr.contains(words), "{target}: '{words}' is missing in: {stderr}");
         }
     }
+}
+
+#[test]
+fn what_the_address_sanitizer_made_is_refused_before_it_runs() {
+    for (name, symbol) in [("asan.gfx90a", "__asan_report_store4"), ("asan-runtime.gfx90a", "__asan_report_store4")] {
+        let (stdout, stderr) = said(&launch(name, "guarded", &with(&["--arg", "out:u32[1]"])), 126);
+        assert!(stderr.contains(symbol) && stderr.contains("-fsanitize=address"), "{stderr}");
+        assert_eq!(stdout, "");
+    }
+}
+
+#[test]
+fn what_is_no_code_object_is_told_apart() {
+    let file = std::env::temp_dir().join(format!("kfdrun-other-{}", std::process::id()));
+    let path = file.to_str().expect("a path of text");
+    let mut object = std::fs::read(image("arguments.gfx90a")).expect("an image");
+    object[16] = 1; // e_type of a relocatable object
+    let host = std::fs::read(env!("CARGO_BIN_EXE_kfdrun")).expect("a host program");
+    for (bytes, words) in [
+        (&b"BC\xc0\xde\x35\x14\0\0"[..], "LLVM bitcode"),
+        (b"\x03\x02\x23\x07\0\0\x01\0\0\0\0\0", "SPIR-V"),
+        (b"//\n.version 7.8\n.target sm_70\n", "PTX"),
+        (b"!<arch>\n", "archive"),
+        (&object, "not linked"),
+        (&host, "no section .hip_fatbin"),
+    ] {
+        std::fs::write(&file, bytes).expect("a file");
+        for arguments in [&["launch", path, "k", "--groups", "1"][..], &[path]] {
+            let (_, stderr) = said(&kfdrun(arguments), 126);
+            assert!(stderr.contains(words) && stderr.lines().count() == 1, "'{words}' is missing in: {stderr}");
+        }
+    }
+    std::fs::remove_file(&file).expect("the file goes");
 }
 
 /// A file in a folder of its own, and what `kfdrun launch --script` makes of it.

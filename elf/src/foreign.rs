@@ -13,6 +13,9 @@ pub enum Foreign {
         "the file is text: an AMDGPU code object (ELF) was expected; compile it with clang --target=amdgcn-amd-amdhsa"
     )]
     Text,
+    /// PTX.
+    #[error("the file is PTX, the assembly of NVIDIA GPUs: an AMDGPU code object (ELF) was expected")]
+    Ptx,
     /// LLVM bitcode, or its wrapper.
     #[error(
         "the file is LLVM bitcode: compile it to a code object with clang --target=amdgcn-amd-amdhsa -mcpu=<processor>"
@@ -81,9 +84,15 @@ pub(crate) fn identify(bytes: &[u8]) -> Option<Foreign> {
     }
     Some(match bytes {
         [] => Foreign::Empty,
+        _ if is_text(bytes) && is_ptx(bytes) => Foreign::Ptx,
         _ if is_text(bytes) => Foreign::Text,
         _ => Foreign::Unknown(bytes.iter().copied().take(8).collect()),
     })
+}
+
+/// Whether text has a line with the first directive of PTX (PTX ISA, ".version").
+fn is_ptx(text: &[u8]) -> bool {
+    text[..text.len().min(4096)].split(|&byte| byte == b'\n').any(|line| line.starts_with(b".version "))
 }
 
 fn other_machine(bytes: &[u8]) -> Option<Foreign> {
@@ -148,6 +157,7 @@ mod tests {
             (b"BC\xc0\xde5".to_vec(), Foreign::Bitcode),
             (b"\xde\xc0\x17\x0b".to_vec(), Foreign::Bitcode),
             (b"\x03\x02\x23\x07\0\0\x01\0".to_vec(), Foreign::Spirv),
+            (b"// generated\n.version 7.8\n.target sm_70\n".to_vec(), Foreign::Ptx),
             (b"__CLANG_OFFLOAD_BUNDLE__\x02".to_vec(), Foreign::OffloadBundle),
             (b"CCOB\x03\0".to_vec(), Foreign::CompressedBundle),
             (b"\x10\xff\x10\xad\x01".to_vec(), Foreign::OffloadBinary),

@@ -24,6 +24,15 @@ pub enum Error {
         /// Image address of the relocation.
         vaddr: u64,
     },
+    /// Code that the address sanitizer has instrumented.
+    #[error(
+        "the image is instrumented by the address sanitizer (symbol '{symbol}'): its accesses look at shadow memory at \
+         (address >> 3) + 0x7fff8000, which is not provided here; build it without -fsanitize=address"
+    )]
+    AddressSanitizer {
+        /// A symbol that shows it.
+        symbol: String,
+    },
     /// A 32-bit relocation whose value does not fit.
     #[error("relocation at {vaddr:#x}: {value:#x} does not fit the 32 bits of R_AMDGPU_{kind}")]
     RelocationRange {

@@ -34,6 +34,11 @@ impl<'a> Image<'a> {
         bindings: &HashMap<String, u64>,
         tail: u64,
     ) -> Result<Image<'a>, Error> {
+        // Software-lowered LDS comes with the sanitizer only: `__asan_malloc_impl` and others.
+        let sanitizer = |name: &str| name.starts_with("__asan_") || name.ends_with("_asan_globals");
+        if let Some(symbol) = code.symbols().iter().find(|symbol| sanitizer(symbol.name)) {
+            return Err(Error::AddressSanitizer { symbol: symbol.name.to_owned() });
+        }
         let span = code.span();
         // The buffer is page aligned; segments want no more from lld.
         let first = span.start & !(kfd::PAGE_SIZE - 1);

@@ -290,3 +290,139 @@ fn store(kernel: &KernelMetadata, bytes: &mut [u8], arg: &Arg, data: &[u8]) -> R
         None => Err(Error::Outside { kernel: kernel.name.to_owned(), offset: arg.offset, size: arg.size, segment }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use elf::CodeObject;
+
+    const IMAGE: &[u8] = include_bytes!("../../tests/programs/images/hidden.gfx90a");
+
+    fn hidden() -> Hidden {
+        Hidden {
+            shape: Shape::of_items([64, 2, 1], [300, 5, 1]).unwrap(),
+            dynamic_lds: 0x200,
+            queue: 0x7000_0000_1000,
+            shared_base: 0x1_0000,
+            private_base: 0x2_0000,
+            printf_buffer: 0x7000_0000_2000,
+            hostcall_buffer: 0x7000_0000_3000,
+            heap: 0x7000_0000_4000,
+        }
+    }
+
+    fn arg(offset: u32, size: u32, value_kind: ValueKind<'static>) -> Arg<'static> {
+        Arg {
+            offset,
+            size,
+            value_kind,
+            name: None,
+            type_name: None,
+            address_space: None,
+            access: None,
+            actual_access: None,
+            pointee_align: None,
+            is_const: false,
+            is_restrict: false,
+            is_volatile: false,
+            is_pipe: false,
+        }
+    }
+
+    /// The segment of a kernel of these arguments.
+    fn segment(args: Vec<Arg>, size: u32, values: &[Value]) -> Result<Kernarg, Error> {
+        let code = CodeObject::parse(IMAGE).unwrap();
+        let mut kernel = code.kernels()[0].metadata.clone();
+        (kernel.args, kernel.kernarg_segment_size, kernel.group_segment_fixed_size) = (args, size, 0x100);
+        build(&kernel, values, &hidden(), 65536)
+    }
+
+    /// The tables of LLVM's AMDGPUUsage, "Code Object V3 Kernel Argument Metadata Map" and "V5", and what each is here.
+    #[test]
+    fn every_hidden_argument_of_every_version() {
+        use ValueKind::*;
+        let of_v5 = [
+            (0, 4, HiddenBlockCountX, 4),
+            (4, 4, HiddenBlockCountY, 2),
+            (8, 4, HiddenBlockCountZ, 1),
+            (12, 2, HiddenGroupSizeX, 64),
+            (14, 2, HiddenGroupSizeY, 2),
+            (16, 2, HiddenGroupSizeZ, 1),
+            (18, 2, HiddenRemainderX, 44),
+            (20, 2, HiddenRemainderY, 1),
+            (22, 2, HiddenRemainderZ, 0),
+            (40, 8, HiddenGlobalOffsetX, 0),
+            (48, 8, HiddenGlobalOffsetY, 0),
+            (56, 8, HiddenGlobalOffsetZ, 0),
+            (64, 2, HiddenGridDims, 2),
+            (72, 8, HiddenPrintfBuffer, 0x7000_0000_2000),
+            (80, 8, HiddenHostcallBuffer, 0x7000_0000_3000),
+            (88, 8, HiddenMultigridSyncArg, 0),
+            (96, 8, HiddenHeapV1, 0x7000_0000_4000),
+            (104, 8, HiddenDefaultQueue, 0),
+            (112, 8, HiddenCompletionAction, 0),
+            (120, 4, HiddenDynamicLdsSize, 0x200),
+            (192, 4, HiddenPrivateBase, 0x2_0000),
+            (196, 4, HiddenSharedBase, 0x1_0000),
+            (200, 8, HiddenQueuePtr, 0x7000_0000_1000),
+        ];
+        // Three words of global offsets, then slots of which one kernel has one kind and another none.
+        let of_v3 = [
+            (0, 8, HiddenGlobalOffsetX, 0),
+            (8, 8, HiddenGlobalOffsetY, 0),
+            (16, 8, HiddenGlobalOffsetZ, 0),
+            (24, 8, HiddenPrintfBuffer, 0x7000_0000_2000),
+            (32, 8, HiddenNone, 0),
+            (40, 8, HiddenCompletionAction, 0),
+            (48, 8, HiddenMultigridSyncArg, 0),
+        ];
+        for (list, size) in [(&of_v5[..], 256), (&of_v3[..], 56)] {
+            // Behind one explicit argument of 4 bytes.
+            let explicit = arg(0, 4, ByValue);
+            let args = list.iter().map(|(offset, size, kind, _)| arg(8 + offset, *size, *kind));
+            let built =
+                segment([explicit].into_iter().chain(args).collect(), 8 + size, &[Value::from(0xabcdu32)]).unwrap();
+            let mut expected = vec![0; 8 + size as usize];
+            expected[..4].copy_from_slice(&0xabcdu32.to_le_bytes());
+            for (offset, size, _, value) in list {
+                let (at, value): (usize, u64) = (8 + *offset as usize, *value);
+                expected[at..at + *size as usize].copy_from_slice(&value.to_le_bytes()[..*size as usize]);
+            }
+            assert_eq!(built.bytes, expected, "holes stay zero");
+            assert_eq!(built.group_segment_size, 0x300, "static and dynamic LDS");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_filled_is_refused_by_name() {
+        let error = segment(vec![arg(8, 8, ValueKind::Other("hidden_teleport_buffer"))], 16, &[]);
+        // The parser takes kinds that start so for hidden ones.
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("hidden_teleport_buffer") && text.contains("offset 8"), "{text}");
+        for (kind, name) in [
+            (ValueKind::Image, "image"),
+            (ValueKind::Sampler, "sampler"),
+            (ValueKind::Pipe, "pipe"),
+            (ValueKind::Queue, "queue"),
+        ] {
+            let text = segment(vec![arg(0, 8, kind)], 8, &[Value::Address(0)]).unwrap_err().to_string();
+            assert!(text.contains(&format!("is {name} of 8 bytes; a device address is given")), "{text}");
+        }
+    }
+
+    #[test]
+    fn lds_arguments_and_their_limit() {
+        let mut local = arg(0, 4, ValueKind::DynamicSharedPointer);
+        local.pointee_align = Some(64);
+        let built = segment(
+            vec![local.clone(), arg(4, 4, ValueKind::DynamicSharedPointer)],
+            8,
+            &[Value::Lds(5), Value::Lds(7)],
+        );
+        let built = built.unwrap();
+        assert_eq!(built.bytes, [&0x100u32.to_le_bytes()[..], &0x105u32.to_le_bytes()].concat());
+        assert_eq!(built.group_segment_size, 0x100 + 5 + 7 + 0x200);
+        let error = segment(vec![local], 4, &[Value::Lds(65536)]).unwrap_err();
+        assert!(error.to_string().contains("more than the device's 65536"), "{error}");
+    }
+}

@@ -61,6 +61,8 @@ for target in gfx90a gfx1100; do
   clang-22 "${hip[@]}" --offload-arch="$target" -nogpulib -O2 buffered.hip -o "$out/buffered.$target"
 done
 build prints-v4 gfx1030 -DV4 -mcode-object-version=4 "${opencl[@]}" prints.cl
+build asan gfx90a -Wl,-z,undefs asan.c
+build asan-runtime gfx90a -DRUNTIME asan.c
 build hostcall-phases gfx90a -DPHASES hostcall.c
 build hostcall-phases gfx1100 -DPHASES hostcall.c
 build hostcall-v4 gfx90a -DV4 -mcode-object-version=4 hostcall.c

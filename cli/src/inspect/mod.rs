@@ -169,3 +169,32 @@ fn kind(kind: KernelKind) -> &'static str {
         KernelKind::Fini => "fini",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use elf::container::{self, Limits};
+
+    /// As text and as JSON.
+    fn both(name: &str, bytes: &[u8]) -> (String, String) {
+        let contents = container::open(bytes, &Limits::default()).unwrap();
+        let entries: Vec<(usize, &Entry)> = contents.entries.iter().enumerate().collect();
+        let json = whole(name, bytes.len(), &contents, &entries).to_string();
+        (text::whole(name, bytes.len(), &contents, &entries), json)
+    }
+
+    #[test]
+    fn a_library_of_kernels() {
+        let (text, json) = both("arguments.gfx90a", include_bytes!("../../../tests/programs/images/arguments.gfx90a"));
+        insta::assert_snapshot!("inspect_arguments_text", text);
+        insta::assert_snapshot!("inspect_arguments_json", json);
+    }
+
+    #[test]
+    fn variables_symbols_and_formats() {
+        let (text, _) = both("variables.gfx1100", include_bytes!("../../../tests/programs/images/variables.gfx1100"));
+        insta::assert_snapshot!("inspect_variables_text", text);
+        let (text, _) = both("prints.gfx1201", include_bytes!("../../../tests/programs/images/prints.gfx1201"));
+        insta::assert_snapshot!("inspect_prints_text", text);
+    }
+}

@@ -50,3 +50,30 @@ fn value(arg: &Arg, bytes: &[u8]) -> Option<String> {
     );
     Some(if is_address { format!("{value:#x}") } else { value.to_string() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use elf::CodeObject;
+    use loader::kernarg::{Hidden, build};
+    use loader::{Shape, Value};
+
+    #[test]
+    fn a_segment() {
+        let file = include_bytes!("../../../tests/programs/images/hidden.gfx90a");
+        let code = CodeObject::parse(file).unwrap();
+        let kernel = &code.kernels()[0].metadata;
+        let hidden = Hidden {
+            shape: Shape::of_items([64, 2, 1], [300, 5, 1]).unwrap(),
+            dynamic_lds: 512,
+            queue: 0x7000_0000_1000,
+            shared_base: 0x1_0000,
+            private_base: 0x2_0000,
+            printf_buffer: 0,
+            hostcall_buffer: 0x7000_0000_3000,
+            heap: 0x7000_0000_4000,
+        };
+        let segment = build(kernel, &[Value::Address(0x7000_0000_5000), Value::from(64u32)], &hidden, 65536).unwrap();
+        insta::assert_snapshot!(annotated(kernel, &segment));
+    }
+}

@@ -149,15 +149,10 @@ impl Content {
                 Ok(Header { version, target, .. }) => Content::CodeObject { version, target },
                 Err(error) => Content::Malformed(error),
             },
-            Some(Foreign::Text) if is_ptx(data) => Content::Ptx,
+            Some(Foreign::Ptx) => Content::Ptx,
             Some(foreign) => Content::Foreign(foreign),
         }
     }
-}
-
-/// Whether text has a line with the first directive of PTX (PTX ISA, ".version").
-fn is_ptx(text: &[u8]) -> bool {
-    text[..text.len().min(4096)].split(|&byte| byte == b'\n').any(|line| line.starts_with(b".version "))
 }
 
 impl fmt::Display for Content {
@@ -171,6 +166,7 @@ impl fmt::Display for Content {
             Content::Foreign(foreign) => match foreign {
                 Foreign::Empty => f.write_str("empty"),
                 Foreign::Text => f.write_str("text"),
+                Foreign::Ptx => f.write_str("PTX"),
                 Foreign::Bitcode => f.write_str("LLVM bitcode, which has to be linked first"),
                 Foreign::Spirv => f.write_str("SPIR-V, which has to be compiled first"),
                 Foreign::OffloadBundle | Foreign::CompressedBundle => f.write_str("offload bundle"),

@@ -84,6 +84,19 @@ mod tests {
     }
 
     #[test]
+    fn lengths_characters_and_the_count_that_is_not_stored() {
+        let words = [0x1ffu64, 0x1_ffff_ffff, 0x1_ffff_ffff, 65, 0x7f00_0000_0000, 7, 0, 9];
+        let arguments: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut out = Vec::new();
+        assert_eq!(format(&parse(b"%hhd %d %lld %c%n %zu [%s] %d"), &arguments, &mut out), 0);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "-1 -1 8589934591 A 7 [] 9",
+            "%n takes a word; a null string is empty"
+        );
+    }
+
+    #[test]
     fn a_message_starts_with_its_format() {
         let mut out = Vec::new();
         assert_eq!(message(&[&b"n=%d\n\0\0\0"[..], &7u64.to_le_bytes()].concat(), &mut out), 0);

@@ -90,7 +90,7 @@ fn one(arg: &Arg, spec: &ArgSpec) -> Result<Option<Value>, String> {
         (ValueKind::ByValue, What::Number) => number(arg, &spec.text).map(Some),
         (ValueKind::ByValue, What::Typed { element, count, bytes }) => {
             if let Some((named, _)) = arg.type_name.and_then(opencl_type)
-                && (named.is_float(), named.size()) != (element.is_float(), element.size())
+                && !is_alike(named, *element)
             {
                 return Err(format!("{} is not {}", element.name(), named.opencl()));
             }
@@ -104,8 +104,26 @@ fn one(arg: &Arg, spec: &ArgSpec) -> Result<Option<Value>, String> {
         (ValueKind::ByValue, What::Bytes(bytes)) => sized(arg, bytes.clone()).map(Some),
         (ValueKind::ByValue, What::Address(va)) if arg.size == 8 => Ok(Some(Value::Address(*va))),
         (ValueKind::ByValue, What::Buffer(_)) if arg.size == 8 => Ok(None),
-        (ValueKind::GlobalBuffer, What::Buffer(_)) => Ok(None),
-        (ValueKind::GlobalBuffer, What::Address(va)) => Ok(Some(Value::Address(*va))),
+        (ValueKind::GlobalBuffer, What::Buffer(buffer)) => match pointee(arg) {
+            // Bytes may be anything.
+            Some((named, _)) if buffer.element != Element::U8 && !is_alike(named, buffer.element) => Err(format!(
+                "its elements are {}, not {}: write {}[COUNT], or u8[COUNT] for bytes",
+                named.opencl(),
+                buffer.element.name(),
+                named.name()
+            )),
+            _ => Ok(None),
+        },
+        (ValueKind::GlobalBuffer, What::Address(va)) => {
+            // A vector of three lies as one of four.
+            let align =
+                pointee(arg).map_or(1, |(named, count)| named.size() as u64 * u64::from(count.next_power_of_two()));
+            if va.is_multiple_of(align) {
+                Ok(Some(Value::Address(*va)))
+            } else {
+                Err(format!("{va:#x} is not a multiple of {align}, its alignment"))
+            }
+        }
         (ValueKind::DynamicSharedPointer, What::Local(size)) => Ok(Some(Value::Lds(*size))),
         (ValueKind::ByValue, _) => Err("write a number, TYPE:VALUE or hex:BYTES".to_owned()),
         (ValueKind::GlobalBuffer, _) => Err("write a buffer, TYPE[COUNT]=CONTENTS, or null".to_owned()),
@@ -141,6 +159,16 @@ fn number(arg: &Arg, text: &str) -> Result<Value, String> {
             sized(arg, value.to_le_bytes()[..unsigned.size()].to_vec())
         }
     }
+}
+
+/// Same size, and both floating-point or neither.
+fn is_alike(a: Element, b: Element) -> bool {
+    (a.is_float(), a.size()) == (b.is_float(), b.size())
+}
+
+/// What `float*` or `uint4*` points to.
+fn pointee(arg: &Arg) -> Option<(Element, u32)> {
+    opencl_type(arg.type_name?.strip_suffix('*')?.trim_end())
 }
 
 /// `uint` or `float4`.
@@ -207,6 +235,13 @@ mod tests {
         assert_eq!(given(&pointer, "u32[4]"), Ok(None));
         assert_eq!(given(&pointer, "null"), Ok(Some(Value::Address(0))));
         assert!(given(&pointer, "5").is_err());
+        let floats = arg(ValueKind::GlobalBuffer, 8, Some("float4*"));
+        assert_eq!((given(&floats, "f32[4]"), given(&floats, "u8[16]")), (Ok(None), Ok(None)));
+        assert!(given(&floats, "u32[4]").unwrap_err().contains("its elements are float, not u32"));
+        assert!(given(&floats, "f64[4]").is_err());
+        assert_eq!(given(&floats, "ptr:0x1010"), Ok(Some(Value::Address(0x1010))));
+        assert!(given(&floats, "ptr:0x1008").unwrap_err().contains("0x1008 is not a multiple of 16"));
+        assert_eq!(given(&arg(ValueKind::GlobalBuffer, 8, Some("struct S*")), "f64[4]"), Ok(None));
         let local = arg(ValueKind::DynamicSharedPointer, 4, None);
         assert_eq!(given(&local, "local:64"), Ok(Some(Value::Lds(64))));
         assert!(given(&local, "64").unwrap_err().contains("local:BYTES"));
