@@ -1,6 +1,7 @@
 //! Development tool: harvests the decode tables from LLVM and compares disassembly with it.
 
 mod agree;
+mod coverage;
 mod fills;
 mod harvest;
 mod mc;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 kfdrun-harvest harvest [--check] [--target TARGET]...   write (or compare) the decode tables, with llvm-mc
 kfdrun-harvest agree [--target TARGET]... [--show N] FILE|FOLDER...   compare disassembly with llvm-objdump
+kfdrun-harvest coverage [--check]   write (or compare) docs/isa-coverage.md, without LLVM
 kfdrun-harvest agree --samples N [--target TARGET]...   compare N encodings of each table row with llvm-mc";
 
 /// Why a command failed.
@@ -32,6 +34,8 @@ enum Error {
     File { path: PathBuf, source: std::io::Error },
     #[error("{0} tables differ from what llvm-mc says")]
     Stale(usize),
+    #[error("{} is not what the code says: run `kfdrun-harvest coverage`", path.display())]
+    StaleDocument { path: PathBuf },
     #[error("{0} instructions are not printed as LLVM prints them")]
     Different(u64),
 }
@@ -87,6 +91,7 @@ fn run() -> Result<(), Error> {
     match command.as_str() {
         "harvest" => harvest_all(&args),
         "agree" => agree_all(&args),
+        "coverage" => write_coverage(&args),
         _ => Err(Error::Usage(format!("no command {command:?}"))),
     }
 }
@@ -117,6 +122,20 @@ fn harvest_all(args: &Args) -> Result<(), Error> {
         }
     }
     if stale == 0 { Ok(()) } else { Err(Error::Stale(stale)) }
+}
+
+fn coverage_path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/isa-coverage.md")
+}
+
+fn write_coverage(args: &Args) -> Result<(), Error> {
+    let text = coverage::Coverage::of(&Target::ALL).document();
+    let path = coverage_path();
+    if args.check {
+        let old = std::fs::read_to_string(&path).map_err(|source| Error::File { path: path.clone(), source })?;
+        return if old == text { Ok(()) } else { Err(Error::StaleDocument { path }) };
+    }
+    std::fs::write(&path, text).map_err(|source| Error::File { path, source })
 }
 
 fn agree_all(args: &Args) -> Result<(), Error> {

@@ -36,10 +36,24 @@ struct Maker<'a> {
     row: &'a Row,
     random: &'a mut Random,
     bits: u128,
+    /// Ordinary operands only.
+    plain: bool,
 }
 
-/// `count` encodings of each row of the target's table.
-pub fn samples(target: Target, count: u32) -> Vec<Vec<u8>> {
+/// A row of a target's table, with encodings of it.
+pub struct Sampled {
+    /// Form of the row.
+    pub form: Form,
+    /// The row.
+    pub row: &'static Row,
+    /// Encodings with ordinary operands: registers, and immediates that mean something, without modifiers.
+    pub plain: Vec<Vec<u8>>,
+    /// Encodings with arbitrary operands and modifiers.
+    pub any: Vec<Vec<u8>>,
+}
+
+/// `plain` and `any` encodings of each row of the target's table.
+pub fn by_row(target: Target, plain: u32, any: u32) -> Vec<Sampled> {
     let table = Table::of(target);
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ target as u64);
     let mut all = Vec::new();
@@ -47,17 +61,25 @@ pub fn samples(target: Target, count: u32) -> Vec<Vec<u8>> {
         let Some(form_table) = table.form(form) else { continue };
         let layout = &form_table.layout;
         for (opcode, row) in form_table.rows() {
-            for _ in 0..count {
+            let mut make = |plain: bool| {
                 let bits = layout.op_hi.set(layout.op.set(u128::from(layout.base), opcode), opcode >> layout.op.width);
                 let random = &mut random;
-                let mut maker = Maker { target, family: target.family(), form, layout, row, random, bits };
+                let mut maker = Maker { target, family: target.family(), form, layout, row, random, bits, plain };
                 maker.fill();
                 let len = usize::from(layout.len) + 4;
-                all.push(maker.bits.to_le_bytes()[..len.min(16)].to_vec());
-            }
+                maker.bits.to_le_bytes()[..len.min(16)].to_vec()
+            };
+            let plain = (0..plain).map(|_| make(true)).collect();
+            let any = (0..any).map(|_| make(false)).collect();
+            all.push(Sampled { form, row, plain, any });
         }
     }
     all
+}
+
+/// `count` encodings of each row of the target's table.
+pub fn samples(target: Target, count: u32) -> Vec<Vec<u8>> {
+    by_row(target, 0, count).into_iter().flat_map(|sampled| sampled.any).collect()
 }
 
 impl Maker<'_> {
@@ -71,7 +93,7 @@ impl Maker<'_> {
 
     /// A bit or mask of a modifier that the row takes, sometimes.
     fn modifier(&mut self, field: Field, value: u32) {
-        if self.row.takes(field) && self.random.one_in(3) {
+        if self.row.takes(field) && self.random.one_in(3) && !self.plain {
             self.set(field, value);
         }
     }
@@ -137,12 +159,18 @@ impl Maker<'_> {
         let value = match operand.kind {
             Kind::Vgpr | Kind::Agpr | Kind::VgprOrAcc => self.aligned(256, dwords),
             Kind::Vgpr16 => self.random.below(256),
+            // A 9-bit field, but for scalar registers.
+            Kind::Src if operand.field == Field::Srsrc => self.aligned(100, dwords),
             Kind::Src | Kind::Src16 | Kind::SrcAgpr | Kind::SrcAcc | Kind::SrcAccC => self.source(operand),
             Kind::Scalar if operand.field == Field::Sbase => self.aligned(100, 4) / 2,
             Kind::Scalar if operand.field == Field::Srsrc && width < 7 => self.aligned(100, 4) / 4,
             Kind::Scalar if operand.field == Field::Srsrc => self.aligned(100, 4),
             Kind::Scalar if operand.field == Field::Saddr || width == 7 => self.aligned(100, dwords),
             Kind::Scalar => self.scalar(operand),
+            // MODE; the interrupt message; a wait, a barrier, an offset.
+            Kind::Imm if self.plain && operand.ty == Type::Hwreg => 0xf801,
+            Kind::Imm if self.plain => 1,
+            Kind::Msg if self.plain => 131,
             Kind::Imm if operand.ty == Type::Sendmsg => self.random.pick(&[1, 2, 3, 9, 10, 0x50]),
             Kind::Imm if operand.ty == Type::Depctr => self.random.below(0x10000) & 0xff9f,
             Kind::Imm => self.random.below(0x10000),
@@ -153,6 +181,11 @@ impl Maker<'_> {
     }
 
     fn scalar(&mut self, operand: &OperandRow) -> u32 {
+        if self.plain {
+            // The work-group's barrier.
+            let barrier = self.row.mnemonic.contains("_barrier_") && operand.slot == Slot::Src(0);
+            return if barrier { 193 } else { self.aligned(100, operand.dwords) };
+        }
         match self.random.below(6) {
             _ if operand.ty == Type::Reg => self.aligned(100, operand.dwords),
             0 => 128 + self.random.below(65),
@@ -170,9 +203,13 @@ impl Maker<'_> {
         if width < 9 {
             return vector & 0xff;
         }
-        let plain = self.row.mnemonic.contains("mfma") || self.row.mnemonic.contains("accvgpr");
+        if self.plain && self.row.mnemonic.starts_with("v_s_") {
+            return self.aligned(100, operand.dwords);
+        }
+        let matrix = ["mfma", "smfmac", "wmma", "swmmac"].iter().any(|name| self.row.mnemonic.contains(name));
+        let plain = matrix || self.row.mnemonic.contains("accvgpr");
         match self.random.below(8) {
-            _ if plain => vector,
+            _ if plain || self.plain => vector,
             0 if operand.ty != Type::Reg => 128 + self.random.below(81),
             1 if operand.ty != Type::Reg => 240 + self.random.below(9),
             // LLVM dies of literals in GFX9's VOP3, and reads past the end in DPP forms.
@@ -237,7 +274,7 @@ impl Maker<'_> {
         match self.form.extension() {
             Extension::None => return,
             Extension::Dpp16 => {
-                let wide = self.row.operands.iter().any(|operand| operand.dwords > 1 && operand.field != Field::Vdst);
+                let wide = self.row.operands.iter().any(|operand| operand.dwords > 1);
                 let control = match (wide, self.target.unified_agprs()) {
                     (true, true) => 0x150 + self.random.below(16),
                     _ => self.random.pick(dpp_controls),
@@ -394,7 +431,12 @@ impl Maker<'_> {
         }
         self.cache();
         self.modifier(Field::Tfe, 1);
-        let format = if self.form == Form::Mubuf { 1 } else { self.random.below(128) };
+        let format = match self.form {
+            Form::Mubuf => 1,
+            // Two 16-bit numbers, or 8 bits.
+            _ if self.plain => 5,
+            _ => self.random.below(128),
+        };
         self.set(Field::BufFormat, format);
         if self.row.mnemonic.contains("_lds_") {
             self.set(Field::Lds, 1);

@@ -4,11 +4,12 @@
 //! a later dispatch compares them with memory, as an instruction cache is invalidated when a dispatch begins, and makes
 //! a new [`Code`] when they differ.
 
-use super::inst::{Extra, Handler, Inst};
+use super::fidelity::{Fidelity, Met};
+use super::inst::{Handler, Inst};
 use super::level::HostLevel;
 use super::lower::{ConstantPool, Lowering, Unsupported};
 use super::wave::{Wave, scalar};
-use super::{mem, salu, valu};
+use super::{mem, refusal, salu, valu};
 use crate::isa::{self, Decoded, Format, Mods, Operand, Special, Target};
 use crate::memory::{AddressSpace, Span};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -48,6 +49,8 @@ pub struct Code {
     /// Mapping it lies in.
     span: Span,
     shape: Shape,
+    /// Where operations that are not exact are counted, if they are.
+    met: Option<Arc<Met>>,
     /// Address of the first entry.
     pub start: u64,
     /// Entries, one every four bytes.
@@ -74,7 +77,7 @@ unsafe impl Send for Code {}
 unsafe impl Sync for Code {}
 
 impl Code {
-    fn new(span: Span, shape: Shape, pc: u64) -> Code {
+    fn new(span: Span, shape: Shape, met: Option<Arc<Met>>, pc: u64) -> Code {
         let base = span.start.max(pc & !(WINDOW - 1));
         let end = span.end.min((pc & !(WINDOW - 1)).saturating_add(WINDOW));
         let slots = ((end - base) / 4) as usize;
@@ -86,7 +89,7 @@ impl Code {
         }
         let mut filling = Filling::default();
         let constants = filling.constants.as_ptr();
-        Code { span, shape, start: base, slots, table, constants, filling: Mutex::new(filling) }
+        Code { span, shape, met, start: base, slots, table, constants, filling: Mutex::new(filling) }
     }
 
     fn layout(slots: usize) -> Layout {
@@ -170,8 +173,15 @@ impl Code {
         let mut filling = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
         let indexed = index(decoded, m0);
         match lower(&indexed, &mut self.lowering(&mut filling.constants)) {
-            Ok(inst) => inst,
+            Ok(inst) => self.watch(inst, false),
             Err(reason) => refused(indexed, format!("with register index {}: {reason}", m0 & 0xff)),
+        }
+    }
+
+    fn watch(&self, inst: Inst, place: bool) -> Inst {
+        match &self.met {
+            Some(met) => met.watch(inst, place),
+            None => inst,
         }
     }
 
@@ -192,7 +202,7 @@ impl Code {
             Err(reason) => return refused(undecodable(&bytes), reason.to_string()),
         };
         match lower(&decoded, &mut self.lowering(&mut filling.constants)) {
-            Ok(inst) => inst,
+            Ok(inst) => self.watch(inst, true),
             Err(reason) => refused(decoded, reason.to_string()),
         }
     }
@@ -263,6 +273,8 @@ pub struct NoCode {
 /// Codes of an engine, kept across dispatches.
 #[derive(Default)]
 pub struct CodeCache {
+    /// Where operations that are not exact are counted, if they are.
+    pub met: Option<Arc<Met>>,
     codes: Mutex<Vec<Arc<Code>>>,
 }
 
@@ -288,7 +300,7 @@ impl CodeCache {
         if codes.len() >= KEEP {
             codes.remove(0);
         }
-        let code = Arc::new(Code::new(span, shape, pc));
+        let code = Arc::new(Code::new(span, shape, self.met.clone(), pc));
         codes.push(code.clone());
         Ok(code)
     }
@@ -330,6 +342,11 @@ pub fn text(target: Target, decoded: &Decoded, pc: u64) -> String {
     isa::disassemble(target, decoded, pc)
 }
 
+/// Is it an operation that MODE.VSKIP skips?
+pub fn is_skipped(decoded: &Decoded) -> bool {
+    !matches!(decoded.format, Format::Sop1 | Format::Sop2 | Format::Sopk | Format::Sopc | Format::Sopp | Format::Smem)
+}
+
 /// Stands for bytes that are no instruction.
 fn undecodable(bytes: &[u8; 16]) -> Decoded {
     let mut kept = [0; 16];
@@ -350,8 +367,10 @@ fn undecodable(bytes: &[u8; 16]) -> Decoded {
 
 /// An entry that faults when it is reached.
 fn refused(decoded: Decoded, reason: String) -> Inst {
-    let mut inst = Inst::new(illegal, &decoded);
-    inst.extra = Some(Box::new(Extra { decoded, data: Some(Box::new(reason)) }));
+    let mut inst = Inst::new(illegal, &decoded, Fidelity::Exact);
+    if let Some(extra) = &mut inst.extra {
+        extra.data = Some(Box::new(reason));
+    }
     inst
 }
 
@@ -373,23 +392,24 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
     if lowering.target.unified_agprs() && operands(decoded).any(|operand| is_odd_tuple(*operand)) {
         return Err(Unsupported::Operand("operands of 64 bits and more begin at an even register on this target"));
     }
-    let mut inst = match decoded.format {
-        Format::Sop1 | Format::Sop2 | Format::Sopk | Format::Sopc | Format::Sopp => salu::lower(decoded, lowering)?,
+    let lowered = match decoded.format {
+        Format::Sop1 | Format::Sop2 | Format::Sopk | Format::Sopc | Format::Sopp => salu::lower(decoded, lowering),
         Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p | Format::Vopd => {
-            valu::lower(decoded, lowering)?
+            valu::lower(decoded, lowering)
         }
         Format::Smem | Format::Ds | Format::Flat | Format::Global | Format::Scratch | Format::Mubuf | Format::Mtbuf => {
-            mem::lower(decoded, lowering)?
+            mem::lower(decoded, lowering)
         }
-        Format::Mimg | Format::Exp | Format::Vintrp | Format::Ldsdir => return Err(Unsupported::Operation),
+        Format::Mimg | Format::Exp | Format::Vintrp | Format::Ldsdir => Err(Unsupported::Operation),
     };
+    let mut inst = lowered.map_err(|error| refusal::explain(decoded.mnemonic, error))?;
     inst.len = decoded.len;
-    if inst.extra.is_none() {
-        inst.extra = Some(Box::new(Extra::new(decoded)));
-    }
     if reads_condition(decoded) || decoded.second.as_ref().is_some_and(|second| reads_condition(second)) {
-        let mut outer = Inst::new(with_conditions, decoded);
-        outer.extra = Some(Box::new(Extra { decoded: decoded.clone(), data: Some(Box::new(inst)) }));
+        let fidelity = inst.extra.as_ref().map_or(Fidelity::Exact, |extra| extra.fidelity);
+        let mut outer = Inst::new(with_conditions, decoded, fidelity);
+        if let Some(extra) = &mut outer.extra {
+            extra.data = Some(Box::new(inst));
+        }
         return Ok(outer);
     }
     Ok(inst)

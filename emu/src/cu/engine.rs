@@ -3,10 +3,12 @@
 use super::census::Census;
 use super::code::{CodeCache, Shape};
 use super::dispatch::{Dispatch, Done, Host};
+use super::fidelity::Met;
 use super::launch::Launch;
 use super::level::HostLevel;
 use super::schedule::{Job, Parts, Worker};
 use crate::isa::Target;
+use std::sync::Arc;
 use trace::{Fault, Wave};
 
 /// The compute units of one emulated GPU. Dispatches of several queues may run at the same time.
@@ -31,6 +33,12 @@ impl Engine {
     /// program does not depend on other threads or on time.
     pub fn deterministic(target: Target, level: HostLevel, seed: u64) -> Engine {
         Engine { target, workers: 1, level, seed: Some(seed), codes: CodeCache::default(), census: Census::default() }
+    }
+
+    /// With operations that are not exact counted, when there is somewhere to.
+    pub fn counting(mut self, met: Option<Arc<Met>>) -> Engine {
+        self.codes.met = met;
+        self
     }
 
     /// Target of the device.

@@ -1,5 +1,6 @@
 //! Instructions ready to execute.
 
+use super::fidelity::Fidelity;
 use super::wave::Wave;
 use crate::isa::Decoded;
 use std::any::Any;
@@ -98,8 +99,9 @@ pub struct Inst {
 }
 
 impl Inst {
-    /// An instruction with this handler and `decoded` kept for reports; operands are for the caller to fill in.
-    pub fn new(run: Handler, decoded: &Decoded) -> Inst {
+    /// An instruction with this handler, its fidelity, and `decoded` kept for reports; operands are for the caller to
+    /// fill in.
+    pub fn new(run: Handler, decoded: &Decoded, fidelity: Fidelity) -> Inst {
         Inst {
             run: Some(run),
             dst: 0,
@@ -109,15 +111,8 @@ impl Inst {
             len: decoded.len,
             flags: 0,
             aux: 0,
-            extra: Some(Box::new(Extra::new(decoded))),
+            extra: Some(Box::new(Extra { decoded: decoded.clone(), fidelity, data: None })),
         }
-    }
-}
-
-impl Extra {
-    /// Without handler data.
-    pub fn new(decoded: &Decoded) -> Extra {
-        Extra { decoded: decoded.clone(), data: None }
     }
 }
 
@@ -125,6 +120,8 @@ impl Extra {
 pub struct Extra {
     /// The instruction as decoded.
     pub decoded: Decoded,
+    /// How close the operation comes to hardware.
+    pub fidelity: Fidelity,
     /// Whatever a handler with modifiers prepared for itself.
     pub data: Option<Box<dyn Any + Send + Sync>>,
 }

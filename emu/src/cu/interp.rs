@@ -1,8 +1,8 @@
 //! The interpreter loop.
 
-use super::code::{Code, is_vector};
+use super::code::{Code, is_skipped, is_vector};
 use super::inst::Inst;
-use super::salu::INDEX_ENABLE;
+use super::salu::{INDEX_ENABLE, VSKIP};
 use super::wave::{State, Wave, scalar};
 use std::collections::HashMap;
 
@@ -71,14 +71,15 @@ pub type Indexed = HashMap<(u64, u32), Inst>;
 /// Instructions kept in [`Indexed`].
 const KEEP: usize = 4096;
 
-/// [`run`] while VGPR indexing is on (GFX9, MODE.GPR_IDX_EN). Also returns [`Exit::State`] when it is switched off.
+/// [`run`] while VGPR indexing or the skipping of vector instructions is on (GFX9, MODE.GPR_IDX_EN and VSKIP). Also
+/// returns [`Exit::State`] when they are switched off.
 ///
 /// # Safety
 /// As for [`run`]; `indexed` was filled for this code's shape.
 pub unsafe fn run_indexed(wave: &mut Wave, code: &Code, slice: u32, indexed: &mut Indexed) -> (u32, Exit) {
     wave.constants = code.constants();
     let mut left = slice;
-    while wave.mode & INDEX_ENABLE != 0 && wave.state == State::Ready {
+    while wave.mode & (INDEX_ENABLE | VSKIP) != 0 && wave.state == State::Ready {
         if !code.holds(wave.pc) {
             return (left, Exit::Leave);
         }
@@ -96,6 +97,10 @@ pub unsafe fn run_indexed(wave: &mut Wave, code: &Code, slice: u32, indexed: &mu
         left -= 1;
         // SAFETY: an entry with a handler is whole and does not change any more.
         let inst = unsafe { &*entry };
+        if wave.mode & VSKIP != 0 && inst.extra.as_ref().is_some_and(|extra| is_skipped(&extra.decoded)) {
+            wave.pc = wave.pc.wrapping_add(inst.len as u64);
+            continue;
+        }
         let m0 = wave.scalar[scalar::M0 as usize] & 0xf0ff;
         let vector = inst.extra.as_ref().map(|extra| &extra.decoded).filter(|decoded| is_vector(decoded));
         let key = (wave.pc, m0);

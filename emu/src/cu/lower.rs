@@ -12,6 +12,9 @@ pub enum Unsupported {
     /// No semantics for the operation.
     #[error("this operation is not implemented")]
     Operation,
+    /// No semantics for the operation, for this reason.
+    #[error("{0}")]
+    Refused(&'static str),
     /// The operand is not one this operation takes.
     #[error("{0}")]
     Operand(&'static str),

@@ -7,6 +7,7 @@ mod census;
 mod code;
 pub mod dispatch;
 pub mod engine;
+pub mod fidelity;
 mod group;
 pub mod inst;
 mod interp;
@@ -14,6 +15,7 @@ pub mod launch;
 pub mod level;
 pub mod lower;
 pub mod mem;
+mod refusal;
 pub mod salu;
 mod schedule;
 #[cfg(test)]
@@ -34,3 +36,27 @@ mod tests;
 )]
 pub mod valu;
 pub mod wave;
+
+/// How close an instruction comes to hardware in waves of so many lanes, by what the emulator itself does when it reaches
+/// it.
+///
+/// # Errors
+/// [`lower::Unsupported`] when reaching it raises an illegal-instruction exception.
+pub fn support(
+    target: crate::isa::Target,
+    lanes: u32,
+    decoded: &crate::isa::Decoded,
+) -> Result<fidelity::Fidelity, lower::Unsupported> {
+    let mut constants = lower::ConstantPool::default();
+    let mut lowering = lower::Lowering {
+        target,
+        lanes,
+        level: level::HostLevel::Base,
+        vgprs: 256,
+        agpr_base: 256,
+        rows: 512,
+        constants: &mut constants,
+    };
+    let inst = code::lower(decoded, &mut lowering)?;
+    Ok(inst.extra.map_or(fidelity::Fidelity::Exact, |extra| extra.fidelity))
+}

@@ -12,7 +12,7 @@ use super::group::Group;
 use super::interp::{self, Exit, Indexed};
 use super::launch::{Launch, dispatch_fault};
 use super::mem::MemoryPort;
-use super::salu::INDEX_ENABLE;
+use super::salu::{INDEX_ENABLE, VSKIP};
 use super::wave::{Request, State, Wave};
 use crate::isa::Family;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -394,7 +394,7 @@ impl<'a> Worker<'a> {
             let exit = match &resident.code {
                 None => Exit::Leave,
                 Some(code) => {
-                    let indexing = gfx9 && wave.mode & INDEX_ENABLE != 0;
+                    let indexing = gfx9 && wave.mode & (INDEX_ENABLE | VSKIP) != 0;
                     // SAFETY: all codes of the job are made for its shape, and so are the waves.
                     let (rest, exit) = unsafe {
                         match indexing {

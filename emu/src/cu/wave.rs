@@ -64,7 +64,8 @@ pub enum State {
     Request,
     /// Halted by `s_sethalt`; nobody can resume it.
     Halted,
-    /// Switched VGPR indexing on (`s_set_gpr_idx_on`, GFX9) and runs on, each vector instruction lowered anew.
+    /// Switched VGPR indexing (`s_set_gpr_idx_on`) or the skipping of vector instructions (`s_setvskip`) on or off (GFX9)
+    /// and runs on, each vector instruction lowered anew or skipped.
     Indexed,
 }
 

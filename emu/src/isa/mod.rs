@@ -13,6 +13,6 @@ pub mod targets;
 #[cfg(test)]
 mod tests;
 
-pub use decode::{DecodeError, decode};
+pub use decode::{DecodeError, EXCLUDED, decode};
 pub use disasm::disassemble;
 pub use inst::*;

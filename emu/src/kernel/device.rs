@@ -71,7 +71,8 @@ impl Device {
                 engine: match options.seed {
                     Some(seed) => Engine::deterministic(profile.target, options.level, seed),
                     None => Engine::new(profile.target, options.workers, options.level),
-                },
+                }
+                .counting(options.met.clone()),
                 removed: AtomicBool::new(false),
                 profile: profile.clone(),
                 memory: Arc::new(NodeMemory::new(c"kfdrun-gpu-memory", DRM_FIRST_OFFSET)?),

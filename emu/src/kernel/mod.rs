@@ -25,6 +25,7 @@ pub mod topology;
 pub mod user;
 pub mod version;
 
+use crate::cu::fidelity::Met;
 use crate::cu::level::HostLevel;
 use crate::inject::{Faults, Injection};
 use crate::machine::Machine;
@@ -53,6 +54,8 @@ pub struct Options {
     pub adversary: Option<u64>,
     /// Faults to inject.
     pub inject: Vec<Injection>,
+    /// Where to count operations that are not exact; None: nowhere, which costs nothing.
+    pub met: Option<Arc<Met>>,
     /// Kernel version whose rules apply.
     pub rules: Rules,
     /// The kernel is built with HSA_AMD_SVM, which SVM and SET_XNACK_MODE need. Debian's are not.
@@ -68,6 +71,7 @@ impl Default for Options {
             lint: false,
             adversary: None,
             inject: Vec::new(),
+            met: None,
             rules: Rules::default(),
             svm: true,
         }

@@ -6,6 +6,7 @@
 //! resource, `dst2` the scalar offset as a [`Src`], `imm` offset, `aux` a [`Kind`], an [`Rmw`](super::atomic::Rmw) or a
 //! format number.
 
+use super::super::fidelity::{CACHE, Fidelity};
 use super::super::inst::{Handler, Inst, Src};
 use super::super::lower::{Lowering, Unsupported, Width};
 use super::super::wave::Wave;
@@ -33,13 +34,13 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
     let name = decoded.mnemonic.strip_prefix(prefix).unwrap_or(decoded.mnemonic);
     let operation = names::vmem(name).ok_or(Unsupported::Operation)?;
     if operation == Vmem::Fence {
-        return Ok(blank(decoded, fence));
+        return Ok(blank(decoded, fence, CACHE));
     }
     let mods = &decoded.mods;
     if mods.tfe {
         return Err(Unsupported::Operand("partially resident textures (tfe) are not emulated"));
     }
-    let mut inst = blank(decoded, fence);
+    let mut inst = blank(decoded, fence, Fidelity::Exact);
     inst.imm = mods.offset;
     inst.flags = (if mods.offen { OFFEN } else { 0 }) | (if mods.idxen { IDXEN } else { 0 });
     inst.flags |= (lowering.target.family() as u8) << FAMILY;
@@ -97,7 +98,9 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
             inst.src[1] = data(lowering)?;
             format::lower(decoded, lowering, &mut inst, false, format::Shape { count, d16, high })?
         }
-        Vmem::LoadAddtid | Vmem::StoreAddtid | Vmem::Fence => return Err(Unsupported::Operation),
+        Vmem::LoadAddtid | Vmem::StoreAddtid | Vmem::LoadBlock | Vmem::StoreBlock | Vmem::Fence => {
+            return Err(Unsupported::Operation);
+        }
     };
     inst.run = Some(run);
     Ok(inst)

@@ -6,6 +6,7 @@
 //! Lowered: `src[0]` address row, `src[1]` and `src[2]` data rows, `imm` byte offset, `dst2` the second byte offset of
 //! two-address forms, `aux` a [`Kind`] or an [`Rmw`].
 
+use super::super::fidelity::{Fidelity, HINT};
 use super::super::inst::{Handler, Inst, Src};
 use super::super::lower::{Lowering, Unsupported};
 use super::super::wave::{Row, Wave, scalar};
@@ -180,17 +181,19 @@ const NAMES: &[(&str, Ds)] = &[
 /// Lowers a DS instruction.
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
     let full = decoded.mnemonic.strip_prefix("ds_").unwrap_or(decoded.mnemonic);
-    if full.starts_with("gws_") || full == "ordered_count" {
-        return Err(Unsupported::Operand("global wave sync and ordered count are not emulated"));
-    }
-    if decoded.mods.gds {
+    if decoded.mods.gds && !full.starts_with("gws_") && full != "ordered_count" {
         return Err(Unsupported::Operand("the global data share is not emulated"));
     }
     let name = full.replacen("_rtn", "", 1);
     let returns = name.len() != full.len();
-    let operation = NAMES.iter().find(|(known, _)| *known == name).ok_or(Unsupported::Operation)?.1;
+    let of_lds = name.replacen("_src2", "", 1);
+    let operation = NAMES.iter().find(|(known, _)| *known == of_lds).ok_or(Unsupported::Operation)?.1;
+    if of_lds.len() != name.len() {
+        return lower_src2(decoded, lowering, operation);
+    }
 
-    let mut inst = blank(decoded, nop);
+    let fidelity = if operation == Ds::Nop { HINT } else { Fidelity::Exact };
+    let mut inst = blank(decoded, nop, fidelity);
     inst.imm = decoded.mods.offset;
     let [addr, data0, data1, _] = decoded.src;
     let row = |operand| lowering.row(operand).map(Src::row);
@@ -281,6 +284,47 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
     };
     inst.run = Some(run);
     Ok(inst)
+}
+
+/// `ds_*_src2_*`: an operation whose data lie in LDS as well, at a distance from its address (gfx900, gfx906).
+fn lower_src2(decoded: &Decoded, lowering: &mut Lowering, operation: Ds) -> Result<Inst, Unsupported> {
+    let (op, wide) = match operation {
+        Atomic32(op) => (op, false),
+        Atomic64(op) => (op, true),
+        Store(Kind::B32) => (Rmw::Swap, false),
+        Store(Kind::B64) => (Rmw::Swap, true),
+        _ => return Err(Unsupported::Operation),
+    };
+    let mut inst = blank(decoded, by_lanes!(lowering, atomic_src2), Fidelity::Exact);
+    inst.imm = decoded.mods.offset;
+    inst.src[0] = Src::row(lowering.row(decoded.src[0])?);
+    inst.aux = op as u16;
+    inst.flags = if wide { flag::WIDE } else { 0 };
+    Ok(inst)
+}
+
+/// Address A is that of the lane; the data are at A + 4 * distance. The distance is offset 14:0, or address 31:17 when
+/// offset 15 is set, which leaves 17 bits of address; both are signed.
+unsafe fn atomic_src2<const L: usize>(wave: &mut Wave, inst: &Inst) {
+    let lds = Lds::of(wave);
+    let (op, wide) = (Rmw::from_number(inst.aux), inst.flags & flag::WIDE != 0);
+    let offset = inst.imm as u32;
+    // SAFETY: lowering checked the row; LDS is checked at each access.
+    unsafe {
+        let row = wave.rows.byte_add(inst.src[0].value() as usize);
+        ones(wave.exec, |lane| {
+            let address = *row.add(lane);
+            let (address, distance) = if offset >> 15 & 1 != 0 {
+                (address & 0x1_ffff, address as i32 >> 17)
+            } else {
+                (address, (offset << 17) as i32 >> 17)
+            };
+            let data = read(lds, address.wrapping_add_signed(distance.wrapping_mul(4)), wide);
+            let old = read(lds, address, wide);
+            let new = if wide { apply64(op, old, data, 0) } else { apply32(op, old as u32, data as u32, 0) as u64 };
+            write(lds, address, wide, new);
+        });
+    }
 }
 
 /// The work-group's allocation.

@@ -6,6 +6,7 @@
 //! Lowered: `src[0]` address row, `src[1]` data row, `src[2]` scalar base, `imm` offset, `aux` a [`Kind`] or an
 //! [`Rmw`](super::atomic::Rmw), `dst2` where the scratch base comes from ([`scratch::base`]).
 
+use super::super::fidelity::{CACHE, Fidelity};
 use super::super::inst::{Handler, Inst, Src};
 use super::super::lower::{Lowering, Unsupported};
 use super::super::wave::{Wave, scalar};
@@ -15,9 +16,12 @@ use super::lanes::{Lanes, Layout, load_pattern, one_window, store_pattern};
 use super::names::{self, Vmem};
 use super::pattern::{Pattern, ones, pattern32, pattern64, widen};
 use super::port::{Denied, fault};
-use super::{blank, by_lanes, fence, leveled, scratch};
+use super::{blank, block, block_registers, by_lanes, fence, leveled, scratch};
 use crate::isa::{Decoded, Format, Operand};
 use trace::Access;
+
+/// There is no scalar base. Bits 0 and 1 are those of [`flag`].
+const NO_BASE: u8 = 4;
 
 /// Lowers a FLAT or GLOBAL instruction.
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
@@ -25,10 +29,10 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
     let name = decoded.mnemonic.strip_prefix(if flat { "flat_" } else { "global_" }).unwrap_or(decoded.mnemonic);
     let operation = names::vmem(name).ok_or(Unsupported::Operation)?;
     if operation == Vmem::Fence {
-        return Ok(blank(decoded, fence));
+        return Ok(blank(decoded, fence, CACHE));
     }
     let with_base = !matches!(decoded.src[2], Operand::Off | Operand::None);
-    let mut inst = blank(decoded, fence);
+    let mut inst = blank(decoded, fence, Fidelity::Exact);
     inst.imm = decoded.mods.offset;
     inst.dst2 = scratch::base_source(lowering.target);
     if with_base {
@@ -36,6 +40,8 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
             return Err(Unsupported::Operand("flat addresses have no scalar base on this target"));
         }
         inst.src[2] = Src::scalar(lowering.scalar(decoded.src[2])?);
+    } else {
+        inst.flags |= NO_BASE;
     }
     if !matches!(operation, Vmem::LoadAddtid | Vmem::StoreAddtid) {
         inst.src[0] = Src::row(lowering.row(decoded.src[0])?);
@@ -80,11 +86,19 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
             inst.aux = kind as u16;
             if with_base { by_lanes!(lowering, load_lds, true) } else { by_lanes!(lowering, load_lds, false) }
         }
-        Vmem::LoadAddtid if !flat && with_base => {
+        Vmem::LoadBlock if !flat => {
+            (inst.dst, inst.aux) = block_registers(decoded.dst, lowering)?;
+            if with_base { by_lanes!(lowering, block, true, false) } else { by_lanes!(lowering, block, false, false) }
+        }
+        Vmem::StoreBlock if !flat => {
+            (inst.dst, inst.aux) = block_registers(decoded.src[1], lowering)?;
+            if with_base { by_lanes!(lowering, block, true, true) } else { by_lanes!(lowering, block, false, true) }
+        }
+        Vmem::LoadAddtid if !flat => {
             inst.dst = lowering.row(decoded.dst)?;
             by_lanes!(lowering, load_addtid)
         }
-        Vmem::StoreAddtid if !flat && with_base => {
+        Vmem::StoreAddtid if !flat => {
             inst.src[1] = data()?;
             by_lanes!(lowering, store_addtid)
         }
@@ -377,6 +391,16 @@ unsafe fn atomic<const L: usize, const FLAT: bool, const SADDR: bool>(wave: &mut
     }
 }
 
+unsafe fn block<const L: usize, const SADDR: bool, const STORE: bool>(wave: &mut Wave, inst: &Inst) {
+    wave.port.begin();
+    // SAFETY: lowered for this wave.
+    unsafe {
+        let address = address::<L, SADDR>(wave, inst);
+        let access = if STORE { Access::Write } else { Access::Read };
+        block::transfer::<L>(wave, inst, Layout::Linear, inst.dst, access, address);
+    }
+}
+
 /// Memory to LDS: dword (or three, or four) of lane `l` to M0's low half plus the instruction's offset plus `l` times
 /// its bytes.
 unsafe fn load_lds<const L: usize, const SADDR: bool>(wave: &mut Wave, inst: &Inst) {
@@ -434,7 +458,8 @@ pub unsafe fn from_lds<const L: usize>(wave: &mut Wave, offset: i32) {
 
 /// Address of lane 0 of the add-thread-id forms.
 fn addtid_base(wave: &Wave, inst: &Inst) -> u64 {
-    wave.scalar64(inst.src[2].value() as u8).wrapping_add(inst.imm as i64 as u64)
+    let base = if inst.flags & NO_BASE != 0 { 0 } else { wave.scalar64(inst.src[2].value() as u8) };
+    base.wrapping_add(inst.imm as i64 as u64)
 }
 
 unsafe fn load_addtid<const L: usize>(wave: &mut Wave, inst: &Inst) {

@@ -10,6 +10,7 @@
 
 mod access;
 mod atomic;
+mod block;
 mod buffer;
 mod ds;
 mod ds_lane;
@@ -28,10 +29,11 @@ mod tests;
 
 pub use port::MemoryPort;
 
+use super::fidelity::Fidelity;
 use super::inst::{Extra, Handler, Inst, Src};
 use super::lower::{Lowering, Unsupported};
 use super::wave::Wave;
-use crate::isa::{Decoded, Format};
+use crate::isa::{Decoded, Format, Operand};
 
 /// Lowers an instruction of one of the memory formats.
 ///
@@ -49,7 +51,7 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
 }
 
 /// An instruction with nothing filled in but what all of them have.
-fn blank(decoded: &Decoded, run: Handler) -> Inst {
+fn blank(decoded: &Decoded, run: Handler, fidelity: Fidelity) -> Inst {
     Inst {
         run: Some(run),
         dst: 0,
@@ -59,8 +61,19 @@ fn blank(decoded: &Decoded, run: Handler) -> Inst {
         len: decoded.len,
         flags: 0,
         aux: 0,
-        extra: Some(Box::new(Extra { decoded: decoded.clone(), data: None })),
+        extra: Some(Box::new(Extra { decoded: decoded.clone(), fidelity, data: None })),
     }
+}
+
+/// First register of a block, and how many the wave has from there on, 32 at most.
+fn block_registers(operand: Operand, lowering: &Lowering) -> Result<(u32, u16), Unsupported> {
+    let first = match operand {
+        Operand::Vgpr { reg, hi, .. } => Operand::Vgpr { reg, dwords: 1, hi },
+        other => other,
+    };
+    let offset = lowering.row(first)?;
+    let left = lowering.vgprs - offset / (4 * lowering.lanes);
+    Ok((offset, left.min(32) as u16))
 }
 
 /// An instruction that does nothing where loads complete at once and caches do not exist.

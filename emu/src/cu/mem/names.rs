@@ -21,6 +21,10 @@ pub enum Vmem {
     LoadAddtid,
     /// See [`Vmem::LoadAddtid`].
     StoreAddtid,
+    /// Up to 32 registers from consecutive dwords.
+    LoadBlock,
+    /// Up to 32 registers to consecutive dwords.
+    StoreBlock,
     /// Read-modify-write of 32 bits.
     Atomic32(Rmw),
     /// Read-modify-write of 64 bits.
@@ -49,7 +53,8 @@ pub enum Vmem {
 }
 
 use Vmem::{
-    Atomic32, Atomic64, Fence, Load, LoadAddtid, LoadFormat, LoadLds, Store, StoreAddtid, StoreFormat, StoreLds,
+    Atomic32, Atomic64, Fence, Load, LoadAddtid, LoadBlock, LoadFormat, LoadLds, Store, StoreAddtid, StoreBlock,
+    StoreFormat, StoreLds,
 };
 
 /// Operations by the mnemonic behind `flat_`, `global_`, `scratch_`, `buffer_` or `tbuffer_`.
@@ -111,6 +116,8 @@ const VMEM: &[(&str, Vmem)] = &[
     ("load_lds_dwordx3", LoadLds(Kind::B96)),
     ("load_lds_dwordx4", LoadLds(Kind::B128)),
     ("store_lds_dword", StoreLds),
+    ("load_block", LoadBlock),
+    ("store_block", StoreBlock),
     ("load_dword_addtid", LoadAddtid),
     ("load_addtid_b32", LoadAddtid),
     ("store_dword_addtid", StoreAddtid),

@@ -2,6 +2,7 @@
 //!
 //! Lowered as [`super::flat`] does, with `flags` bits [`VADDR`] and [`SADDR`].
 
+use super::super::fidelity::Fidelity;
 use super::super::inst::{Handler, Inst, Src};
 use super::super::lower::{Lowering, Unsupported};
 use super::super::wave::{Wave, scalar};
@@ -10,7 +11,7 @@ use super::lanes::{Lanes, Layout};
 use super::names::{self, Vmem};
 use super::pattern::{Pattern, pattern32};
 use super::port::{Denied, fault};
-use super::{blank, by_lanes, flat, leveled, nop};
+use super::{blank, block, block_registers, by_lanes, flat, leveled, nop};
 use crate::isa::{Decoded, Family, Operand, Target};
 use trace::Access;
 
@@ -43,7 +44,7 @@ pub fn base(wave: &Wave, source: u32) -> u64 {
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
     let name = decoded.mnemonic.strip_prefix("scratch_").unwrap_or(decoded.mnemonic);
     let operation = names::vmem(name).ok_or(Unsupported::Operation)?;
-    let mut inst = blank(decoded, nop);
+    let mut inst = blank(decoded, nop, Fidelity::Exact);
     inst.imm = decoded.mods.offset;
     inst.dst2 = base_source(lowering.target);
     if !matches!(decoded.src[0], Operand::Off | Operand::None) {
@@ -64,6 +65,14 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
             inst.aux = kind as u16;
             inst.src[1] = Src::row(lowering.row(decoded.src[1])?);
             pick_store(lowering)
+        }
+        Vmem::LoadBlock => {
+            (inst.dst, inst.aux) = block_registers(decoded.dst, lowering)?;
+            by_lanes!(lowering, block, false)
+        }
+        Vmem::StoreBlock => {
+            (inst.dst, inst.aux) = block_registers(decoded.src[1], lowering)?;
+            by_lanes!(lowering, block, true)
         }
         Vmem::LoadLds(kind) => {
             inst.aux = kind as u16;
@@ -313,6 +322,17 @@ unsafe fn store_each<const L: usize>(wave: &mut Wave, inst: &Inst) {
             Ok(lanes) => lanes.store(&mut wave.port, kind, rows),
             Err(denied) => fault(wave, inst, Access::Write, denied),
         }
+    }
+}
+
+unsafe fn block<const L: usize, const STORE: bool>(wave: &mut Wave, inst: &Inst) {
+    wave.port.begin();
+    let layout = Layout::Scratch { base: base(wave, inst.dst2), bounded: true };
+    // SAFETY: lowered for this wave.
+    unsafe {
+        let offset = offset::<L>(wave, inst);
+        let access = if STORE { Access::Write } else { Access::Read };
+        block::transfer::<L>(wave, inst, layout, inst.dst, access, |lane| offset(lane) as u64);
     }
 }
 

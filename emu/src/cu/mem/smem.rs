@@ -3,6 +3,7 @@
 //! Lowered: `src[0]` base (a pair, or a buffer resource of four), `src[1]` offset register when [`OFFSET`] is set,
 //! `src[2]` data, `imm` offset, `aux` signed bytes of a part or an [`Rmw`], `dst` first register.
 
+use super::super::fidelity::{CACHE, CLOCK, Fidelity, HINT};
 use super::super::inst::{Inst, Src};
 use super::super::lower::{Lowering, Unsupported};
 use super::super::wave::{Wave, scalar};
@@ -18,6 +19,8 @@ use trace::{Access, FaultKind};
 const OFFSET: u8 = 1;
 /// The base is a buffer resource.
 const BUFFER: u8 = 2;
+/// The offset register counts 64 bytes.
+const SCALED: u8 = 16;
 /// An atomic of 64 bits.
 const WIDE: u8 = 4;
 /// An atomic that returns the value before.
@@ -47,19 +50,23 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
     let name = decoded.mnemonic;
     let load = name.strip_prefix("s_buffer_load_").map(|rest| (rest, BUFFER));
     let load = load.or_else(|| name.strip_prefix("s_load_").map(|rest| (rest, 0)));
-    if let Some((rest, buffer)) = load {
+    // Scalar scratch is memory like any other, but for the unit of its offset register (GFX9).
+    let load = load.or_else(|| name.strip_prefix("s_scratch_load_").map(|rest| (rest, SCALED)));
+    if let Some((rest, flags)) = load {
         let bytes = LOADS.iter().find(|(known, _)| *known == rest).ok_or(Unsupported::Operation)?.1;
-        return lower_load(decoded, lowering, bytes, buffer);
+        return lower_load(decoded, lowering, bytes, flags);
     }
     let buffer = name.strip_prefix("s_buffer_store_").map(|rest| (rest, BUFFER));
-    if let Some((rest, flags)) = buffer.or_else(|| name.strip_prefix("s_store_").map(|rest| (rest, 0))) {
+    let scratch = name.strip_prefix("s_scratch_store_").map(|rest| (rest, SCALED));
+    let plain = name.strip_prefix("s_store_").map(|rest| (rest, 0));
+    if let Some((rest, flags)) = buffer.or(plain).or(scratch) {
         let run = match rest {
             "dword" => store::<1>,
             "dwordx2" => store::<2>,
             "dwordx4" => store::<4>,
             _ => return Err(Unsupported::Operation),
         };
-        let mut inst = blank(decoded, run);
+        let mut inst = blank(decoded, run, Fidelity::Exact);
         inst.flags = flags;
         inst.src[2] = Src::scalar(lowering.scalar(decoded.src[2])?);
         lower_address(decoded, lowering, &mut inst)?;
@@ -73,7 +80,7 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
             Some(Vmem::Atomic64(op)) => (op, WIDE),
             _ => return Err(Unsupported::Operation),
         };
-        let mut inst = blank(decoded, atomic);
+        let mut inst = blank(decoded, atomic, Fidelity::Exact);
         inst.aux = op as u16;
         inst.flags = flags | wide;
         inst.src[2] = Src::scalar(lowering.scalar(decoded.src[2])?);
@@ -94,12 +101,12 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
         | "s_dcache_discard"
         | "s_dcache_discard_x2"
         | "s_atc_probe"
-        | "s_atc_probe_buffer" => Ok(blank(decoded, nop)),
+        | "s_atc_probe_buffer" => Ok(blank(decoded, nop, HINT)),
         "s_dcache_inv" | "s_dcache_inv_vol" | "s_dcache_wb" | "s_dcache_wb_vol" | "s_gl1_inv" => {
-            Ok(blank(decoded, fence))
+            Ok(blank(decoded, fence, CACHE))
         }
         "s_memtime" | "s_memrealtime" => {
-            let mut inst = blank(decoded, if name == "s_memtime" { memtime } else { memrealtime });
+            let mut inst = blank(decoded, if name == "s_memtime" { memtime } else { memrealtime }, CLOCK);
             inst.dst = destination(decoded, lowering, 2)?;
             Ok(inst)
         }
@@ -118,9 +125,9 @@ fn destination(decoded: &Decoded, lowering: &Lowering, dwords: u32) -> Result<u3
     Ok(first)
 }
 
-fn lower_load(decoded: &Decoded, lowering: &mut Lowering, bytes: i8, buffer: u8) -> Result<Inst, Unsupported> {
+fn lower_load(decoded: &Decoded, lowering: &mut Lowering, bytes: i8, flags: u8) -> Result<Inst, Unsupported> {
     let dwords = (bytes.unsigned_abs() as u32).div_ceil(4);
-    let run = match (buffer != 0, bytes) {
+    let run = match (flags & BUFFER != 0, bytes) {
         (false, 4) => load::<1>,
         (false, 8) => load::<2>,
         (false, 12) => load::<3>,
@@ -135,9 +142,9 @@ fn lower_load(decoded: &Decoded, lowering: &mut Lowering, bytes: i8, buffer: u8)
         (true, 64) => buffer_load::<16>,
         _ => load_part,
     };
-    let mut inst = blank(decoded, run);
+    let mut inst = blank(decoded, run, Fidelity::Exact);
     inst.aux = bytes as i16 as u16;
-    inst.flags = buffer;
+    inst.flags = flags;
     inst.dst = destination(decoded, lowering, dwords)?;
     lower_address(decoded, lowering, &mut inst)?;
     Ok(inst)
@@ -162,7 +169,8 @@ fn lower_address(decoded: &Decoded, lowering: &Lowering, inst: &mut Inst) -> Res
 #[inline(always)]
 fn offset(wave: &Wave, inst: &Inst) -> u64 {
     let register = if inst.flags & OFFSET != 0 { wave.scalar[inst.src[1].value() as usize] } else { 0 };
-    (register as u64).wrapping_add(inst.imm as i64 as u64)
+    let unit = if inst.flags & SCALED != 0 { 64 } else { 1 };
+    (register as u64 * unit).wrapping_add(inst.imm as i64 as u64)
 }
 
 /// Writes scalar registers; EXEC's lane row follows.

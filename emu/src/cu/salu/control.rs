@@ -1,6 +1,7 @@
 //! Branches, calls, barriers, messages, waits and the end of a program.
 
 use super::{Word, plain_destination, source};
+use crate::cu::fidelity::{CLOCK, Fidelity, HINT, OBSERVER, WAIT};
 use crate::cu::inst::{Handler, Inst, Src};
 use crate::cu::lower::{Lowering, Unsupported, Width};
 use crate::cu::wave::{Request, State, Wave, scalar};
@@ -15,6 +16,11 @@ pub fn sopp(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppor
         _ => 0,
     };
     let family = lowering.target.family();
+    let mut fidelity = Fidelity::Exact;
+    let mut stated = |reason, run: Handler| {
+        fidelity = reason;
+        run
+    };
     let run: Handler = match decoded.mnemonic {
         "s_branch" => branch,
         "s_cbranch_scc0" => branch_scc0,
@@ -28,10 +34,13 @@ pub fn sopp(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppor
         "s_barrier_wait" => match immediate {
             -1 => barrier_wait,
             // Bit 0 is reserved, -2 is the trap handler's.
-            _ => nop,
+            _ => stated(OBSERVER, nop),
         },
-        "s_sleep" if immediate & 0x7f != 0 => sleep,
-        "s_sendmsg" => message(family, immediate)?,
+        "s_sleep" if immediate & 0x7f != 0 => stated(SLEEP, sleep),
+        "s_sendmsg" => match message(family, immediate)? {
+            Some(run) => run,
+            None => stated(Fidelity::NoOp("nobody needs to hear of it"), nop),
+        },
         "s_sendmsghalt" => return Err(Unsupported::Operand("a wave that halts cannot be resumed")),
         "s_sethalt" if immediate & 1 != 0 => halt,
         "s_trap" => trap,
@@ -41,30 +50,27 @@ pub fn sopp(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppor
         "s_set_gpr_idx_mode" => index_mode,
         "s_sleep"
         | "s_nop"
-        | "s_sethalt"
         | "s_wakeup"
-        | "s_setkill"
         | "s_setprio"
-        | "s_icache_inv"
-        | "s_incperflevel"
-        | "s_decperflevel"
-        | "s_ttracedata"
-        | "s_ttracedata_imm"
         | "s_clause"
         | "s_delay_alu"
         | "s_inst_prefetch"
         | "s_set_inst_prefetch_distance"
-        | "s_waitcnt_depctr"
-        | "s_singleuse_vdst"
-        | "s_barrier_leave" => nop,
-        // Nobody debugs here, so the conditions are false.
-        name if name.starts_with("s_cbranch_cdbg") => nop,
-        // Memory operations complete before the next instruction.
-        name if name.starts_with("s_wait") => nop,
+        | "s_singleuse_vdst" => stated(HINT, nop),
+        "s_icache_inv" => {
+            stated(Fidelity::Approximated("code that changes during a dispatch is noticed by the next one"), nop)
+        }
+        "s_sethalt" | "s_setkill" | "s_incperflevel" | "s_decperflevel" | "s_ttracedata" | "s_ttracedata_imm" => {
+            stated(OBSERVER, nop)
+        }
+        "s_barrier_leave" => stated(Fidelity::NoOp("there are no named barriers to leave"), nop),
+        // The conditions are false.
+        name if name.starts_with("s_cbranch_cdbg") => stated(OBSERVER, nop),
+        name if name.starts_with("s_wait") => stated(WAIT, nop),
         "s_code_end" => return Err(Unsupported::Operand("it fills the space behind the code")),
         _ => return Err(Unsupported::Operation),
     };
-    let mut inst = Inst::new(run, decoded);
+    let mut inst = Inst::new(run, decoded, fidelity);
     inst.imm = match decoded.mnemonic {
         name if name.contains("branch") => immediate.wrapping_mul(4),
         _ => immediate,
@@ -72,12 +78,15 @@ pub fn sopp(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppor
     Ok(inst)
 }
 
+/// Sleeping.
+const SLEEP: Fidelity = Fidelity::Approximated("lets other waves run, for no certain time");
+
 /// Lowers what is left of SOP1, SOP2, SOPC and SOPK.
 pub fn other(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
     let pair = |operand, lowering: &Lowering| plain_destination(operand, 2, lowering);
     match decoded.mnemonic {
         "s_getpc_b64" => {
-            let mut inst = Inst::new(getpc, decoded);
+            let mut inst = Inst::new(getpc, decoded, Fidelity::Exact);
             inst.dst = pair(decoded.dst, lowering)?;
             Ok(inst)
         }
@@ -92,6 +101,7 @@ pub fn other(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
                     (true, true) => setpc::<true, true>,
                 },
                 decoded,
+                Fidelity::Exact,
             );
             inst.src[0] = src;
             inst.dst = if swap { pair(decoded.dst, lowering)? } else { 0 };
@@ -101,7 +111,7 @@ pub fn other(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
             let Operand::Imm(offset) = decoded.src[0] else {
                 return Err(Unsupported::Operand("a branch offset is needed here"));
             };
-            let mut inst = Inst::new(call, decoded);
+            let mut inst = Inst::new(call, decoded, Fidelity::Exact);
             inst.dst = pair(decoded.dst, lowering)?;
             inst.imm = offset.wrapping_mul(4);
             Ok(inst)
@@ -112,7 +122,7 @@ pub fn other(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
         "s_barrier_signal" | "s_barrier_signal_isfirst" | "s_get_barrier_state" => barrier_request(decoded, lowering),
         "s_sleep_var" => {
             let (src, constant) = source(decoded.src[0], Width::B32, lowering)?;
-            let mut inst = Inst::new(if constant { sleep_var::<true> } else { sleep_var::<false> }, decoded);
+            let mut inst = Inst::new(if constant { sleep_var::<true> } else { sleep_var::<false> }, decoded, SLEEP);
             inst.src[0] = src;
             Ok(inst)
         }
@@ -133,13 +143,16 @@ pub fn other(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
                 128..=135 => zero::<false>,
                 _ => return Err(Unsupported::Operand("this message is not answered")),
             };
-            let mut inst = Inst::new(run, decoded);
+            let fidelity =
+                if number & 0xff == 131 { CLOCK } else { Fidelity::Approximated("reads 0: there is no trap handler") };
+            let mut inst = Inst::new(run, decoded, fidelity);
             inst.dst = plain_destination(decoded.dst, if wide { 2 } else { 1 }, lowering)?;
             Ok(inst)
         }
         "s_set_gpr_idx_on" => {
             let (src, constant) = source(decoded.src[0], Width::B32, lowering)?;
-            let mut inst = Inst::new(if constant { index_on::<true> } else { index_on::<false> }, decoded);
+            let mut inst =
+                Inst::new(if constant { index_on::<true> } else { index_on::<false> }, decoded, Fidelity::Exact);
             inst.src[0] = src;
             inst.imm = match decoded.src[1] {
                 Operand::Imm(mode) => mode,
@@ -150,13 +163,26 @@ pub fn other(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
         }
         "s_set_gpr_idx_idx" => {
             let (src, constant) = source(decoded.src[0], Width::B32, lowering)?;
-            let mut inst = Inst::new(if constant { index_idx::<true> } else { index_idx::<false> }, decoded);
+            let mut inst =
+                Inst::new(if constant { index_idx::<true> } else { index_idx::<false> }, decoded, Fidelity::Exact);
             inst.src[0] = src;
             Ok(inst)
         }
-        "s_version" => Ok(Inst::new(nop, decoded)),
-        // Memory operations complete before the next instruction.
-        name if name.starts_with("s_waitcnt_") => Ok(Inst::new(nop, decoded)),
+        "s_setvskip" => {
+            let (bits, index) =
+                (source(decoded.src[0], Width::B32, lowering)?, source(decoded.src[1], Width::B32, lowering)?);
+            let run = match (bits.1, index.1) {
+                (false, false) => set_vskip::<false, false>,
+                (false, true) => set_vskip::<false, true>,
+                (true, false) => set_vskip::<true, false>,
+                (true, true) => set_vskip::<true, true>,
+            };
+            let mut inst = Inst::new(run, decoded, Fidelity::Exact);
+            (inst.src[0], inst.src[1]) = (bits.0, index.0);
+            Ok(inst)
+        }
+        "s_version" => Ok(Inst::new(nop, decoded, OBSERVER)),
+        name if name.starts_with("s_waitcnt_") => Ok(Inst::new(nop, decoded, WAIT)),
         _ => Err(Unsupported::Operation),
     }
 }
@@ -238,17 +264,17 @@ unsafe fn trap(wave: &mut Wave, inst: &Inst) {
     }
 }
 
-/// The message of `s_sendmsg`: 4 bits up to GFX10, 8 bits later.
-fn message(family: Family, immediate: i32) -> Result<Handler, Unsupported> {
+/// The message of `s_sendmsg`: 4 bits up to GFX10, 8 bits later. None: there is nothing to do.
+fn message(family: Family, immediate: i32) -> Result<Option<Handler>, Unsupported> {
     let late = matches!(family, Family::Gfx11 | Family::Gfx12);
     let number = immediate & if late { 0xff } else { 0xf };
     match number {
-        1 => Ok(interrupt),
-        0 => Ok(nop),
+        1 => Ok(Some(interrupt)),
+        0 => Ok(None),
         // Registers can go to others; before GFX11 it is GS_DONE, which compute waves may send to nobody.
-        3 if late => Ok(nop),
+        3 if late => Ok(None),
         // The context save's own.
-        4 => Ok(nop),
+        4 => Ok(None),
         _ => Err(Unsupported::Operand("nobody answers this message")),
     }
 }
@@ -316,7 +342,7 @@ fn barrier_request(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, U
         "s_barrier_signal_isfirst" => barrier_signal::<true>,
         _ => barrier_state,
     };
-    let mut inst = Inst::new(run, decoded);
+    let mut inst = Inst::new(run, decoded, Fidelity::Exact);
     inst.imm = number;
     if decoded.mnemonic == "s_get_barrier_state" {
         inst.dst = plain_destination(decoded.dst, 1, lowering)?;
@@ -361,7 +387,7 @@ fn relative(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppor
         ("s_movreld_b64", true) => to_relative::<u64, true>,
         _ => both_relative,
     };
-    let mut inst = Inst::new(run, decoded);
+    let mut inst = Inst::new(run, decoded, Fidelity::Exact);
     inst.src[0] = src;
     inst.dst = plain_destination(decoded.dst, width.dwords(), lowering)?;
     Ok(inst)
@@ -411,6 +437,20 @@ unsafe fn both_relative(wave: &mut Wave, inst: &Inst) {
         (Some(from), Some(to)) => wave.scalar[to as usize] = wave.scalar[from as usize],
         (None, _) => out_of_range(wave, inst, inst.src[0].0, from),
         _ => out_of_range(wave, inst, inst.dst, to),
+    }
+}
+
+/// MODE.VSKIP.
+pub const VSKIP: u32 = 1 << 28;
+
+/// `s_setvskip`: the bit of source 0 that source 1 names.
+unsafe fn set_vskip<const A: bool, const B: bool>(wave: &mut Wave, inst: &Inst) {
+    // SAFETY: lowered for this instance.
+    let (bits, index) = unsafe { (u32::get::<A>(wave, inst.src[0]), u32::get::<B>(wave, inst.src[1])) };
+    let on = bits >> (index & 31) & 1;
+    wave.mode = wave.mode & !VSKIP | on << VSKIP.trailing_zeros();
+    if on != 0 {
+        wave.state = State::Indexed;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Operations that combine a source with EXEC and save it: `s_*_saveexec_*` and `s_*_wrexec_*`.
 
 use super::{Word, destination, exec_flags, set_exec, source};
+use crate::cu::fidelity::Fidelity;
 use crate::cu::inst::{Handler, Inst, Src};
 use crate::cu::lower::{Lowering, Unsupported, Width};
 use crate::cu::wave::Wave;
@@ -93,7 +94,7 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Option<Inst>,
 
     let width = if wide { Width::B64 } else { Width::B32 };
     let (src, constant) = source(decoded.src[0], width, lowering)?;
-    let mut inst = Inst::new(pick(constant, wide, new), decoded);
+    let mut inst = Inst::new(pick(constant, wide, new), decoded, Fidelity::Exact);
     inst.src = [src, Src(0), Src(0)];
     inst.flags = exec_flags(lowering);
     inst.dst = destination(decoded.dst, width.dwords(), lowering)?;

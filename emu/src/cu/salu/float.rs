@@ -4,6 +4,7 @@
 //! which leaves enough bits of an f64 for a correct second rounding to f32 or f16.
 
 use super::{Entry, Op, Word, plain_destination, source};
+use crate::cu::fidelity::Fidelity;
 use crate::cu::inst::{Inst, Src};
 use crate::cu::lower::{Lowering, Unsupported, Width};
 use crate::cu::wave::Wave;
@@ -24,7 +25,7 @@ pub fn lower_fused(decoded: &Decoded, lowering: &mut Lowering) -> Result<Option<
     if !matches!(decoded.mnemonic, "s_fmaak_f32" | "s_fmamk_f32") {
         return Ok(None);
     }
-    let mut inst = Inst::new(fused, decoded);
+    let mut inst = Inst::new(fused, decoded, Fidelity::Exact);
     inst.dst = plain_destination(decoded.dst, 1, lowering)?;
     for (index, operand) in decoded.src.into_iter().take(3).enumerate() {
         let (src, constant) = source(operand, Width::B32, lowering)?;

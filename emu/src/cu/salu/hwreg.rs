@@ -2,8 +2,9 @@
 //!
 //! Register numbers are LLVM's (`llvm-mc` prints `hwreg(HW_REG_…)`): those of GFX12 differ from the ones before.
 
-use super::control::{INDEX_ENABLE, vcc};
+use super::control::{INDEX_ENABLE, VSKIP, vcc};
 use super::{Word, destination, source};
+use crate::cu::fidelity::{CLOCK, Fidelity};
 use crate::cu::inst::Inst;
 use crate::cu::lower::{Lowering, Unsupported, Width};
 use crate::cu::wave::{State, Wave, scalar};
@@ -29,6 +30,20 @@ enum Register {
     ShaderCyclesHi,
     /// Exceptions that nobody raises, trap handlers that nobody installed, counters that nobody runs, XCC 0.
     Zero,
+}
+
+impl Register {
+    /// How close reading it comes to hardware.
+    fn fidelity(self) -> Fidelity {
+        match self {
+            Register::HwId | Register::HwId1 | Register::HwId2 => {
+                Fidelity::Approximated("the wave's place on the device is made up from its slot")
+            }
+            Register::ShaderCycles | Register::ShaderCyclesLo | Register::ShaderCyclesHi => CLOCK,
+            Register::Zero => Fidelity::Approximated("reads 0: nothing is emulated that would set it"),
+            _ => Fidelity::Exact,
+        }
+    }
 }
 
 fn register(target: Target, id: u32) -> Option<Register> {
@@ -91,7 +106,7 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Option<Inst>,
     let (access, mut inst) = match decoded.mnemonic {
         "s_getreg_b32" => {
             let access = Access::new(target, decoded.src[0])?;
-            let mut inst = Inst::new(get, decoded);
+            let mut inst = Inst::new(get, decoded, access.register.fidelity());
             inst.dst = destination(decoded.dst, 1, lowering)?;
             (access, inst)
         }
@@ -100,14 +115,14 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Option<Inst>,
             let operand = if decoded.dst == Operand::None { decoded.src[1] } else { decoded.dst };
             let access = Access::new(target, decoded.src[0])?;
             let (src, constant) = source(operand, Width::B32, lowering)?;
-            let mut inst = Inst::new(if constant { set::<true> } else { set::<false> }, decoded);
+            let mut inst = Inst::new(if constant { set::<true> } else { set::<false> }, decoded, Fidelity::Exact);
             inst.src[0] = src;
             (access, inst)
         }
         "s_setreg_imm32_b32" => {
             let access = Access::new(target, decoded.src[0])?;
             let (src, constant) = source(decoded.src[1], Width::B32, lowering)?;
-            let mut inst = Inst::new(if constant { set::<true> } else { set::<false> }, decoded);
+            let mut inst = Inst::new(if constant { set::<true> } else { set::<false> }, decoded, Fidelity::Exact);
             inst.src[0] = src;
             (access, inst)
         }
@@ -194,7 +209,7 @@ fn write(wave: &mut Wave, family: Family, register: Register, value: u32) {
     match register {
         Register::Mode => {
             wave.mode = if family == Family::Gfx12 { value | 1 << 8 } else { value };
-            if family == Family::Gfx9 && value & INDEX_ENABLE != 0 {
+            if family == Family::Gfx9 && value & (INDEX_ENABLE | VSKIP) != 0 {
                 wave.state = State::Indexed;
             }
         }

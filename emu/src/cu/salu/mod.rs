@@ -1,21 +1,21 @@
 //! Scalar operations: SOP1, SOP2, SOPK, SOPC, SOPP.
 //!
 //! [`alu`] holds the integer operations as a table from mnemonics to functions of their operands, [`float`] those on
-//! floating point (GFX12), [`exec`] those that rewrite EXEC, [`control`] branches, barriers, messages and waits, and
+//! floating point (GFX12), [`exec`] those that rewrite EXEC, [`branch`] branches that divide EXEC, [`control`] other branches, barriers, messages and waits, and
 //! [`hwreg`] the hardware registers. Names of all generations stand side by side.
 
 mod alu;
+mod branch;
 mod control;
-#[cfg(test)]
-mod coverage;
 mod exec;
 mod float;
 mod hwreg;
 #[cfg(test)]
 mod tests;
 
-pub use control::INDEX_ENABLE;
+pub use control::{INDEX_ENABLE, VSKIP};
 
+use super::fidelity::Fidelity;
 use super::inst::{Handler, Inst, Src};
 use super::level::HostLevel;
 use super::lower::{Lowering, Unsupported, Width};
@@ -40,6 +40,9 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsuppo
         return Ok(inst);
     }
     if let Some(inst) = hwreg::lower(decoded, lowering)? {
+        return Ok(inst);
+    }
+    if let Some(inst) = branch::lower(decoded, lowering)? {
         return Ok(inst);
     }
     control::other(decoded, lowering)
@@ -222,7 +225,7 @@ impl Entry {
         }
         let dst = if self.dwords[0] == 0 { 0 } else { destination(decoded.dst, self.dwords[0], lowering)? };
         let exec = (scalar::EXEC as u32..scalar::EXEC as u32 + 2).contains(&dst);
-        let mut inst = Inst::new((self.pick)(found[0].1, found[1].1, exec), decoded);
+        let mut inst = Inst::new((self.pick)(found[0].1, found[1].1, exec), decoded, Fidelity::Exact);
         inst.flags = exec_flags(lowering);
         inst.src = [found[0].0, found[1].0, Src(0)];
         inst.dst = dst;

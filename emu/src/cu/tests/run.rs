@@ -255,3 +255,33 @@ fn dispatches_of_several_queues_run_at_once() {
     });
     assert_eq!((failures.into_inner(), machine.word(1)), (0, 4 * 6400));
 }
+
+#[test]
+fn what_is_not_exact_is_counted_when_asked_for() {
+    use crate::cu::fidelity::{HINT, Met, MetOperation, ULP};
+    // s_nop 0; v_rcp_f32 v1, v0; v_rcp_f32 v1, v0; v_mov_b32 v2, v1; s_endpgm
+    let machine = loaded(Target::Gfx1100, &[0xbf80_0000, 0x7e02_5500, 0x7e02_5500, 0x7e04_0301, 0xbfb0_0000]);
+    let dispatch = machine.dispatch([64, 1, 1], [256, 1, 1]);
+    let met = Arc::new(Met::default());
+    let engine = Engine::new(Target::Gfx1100, 2, HostLevel::detect()).counting(Some(met.clone()));
+    for runs in 1..3 {
+        assert_eq!(engine.run(&dispatch, &Idle::default()).unwrap(), Done { waves: 8, instructions: 40 });
+        let nop = MetOperation { mnemonic: "s_nop", fidelity: HINT, places: 1, executed: 8 * runs };
+        let rcp = MetOperation { mnemonic: "v_rcp_f32", fidelity: ULP, places: 2, executed: 16 * runs };
+        assert_eq!(met.operations(), [nop, rcp]);
+    }
+}
+
+#[test]
+fn skipped_vector_instructions_do_nothing() {
+    // s_mov_b32 s4, 1 and s_setvskip s4, 0; v_mov_b32 v0, 5; s_mov_b32 s5, 0 and s_setvskip s5, 0; as IDS from here on
+    let mut code = vec![0xbe84_0081, 0xbf10_8004, 0x7e00_0285, 0xbe85_0080, 0xbf10_8005];
+    code.extend(IDS_GFX90A);
+    let machine = loaded(Target::Gfx90a, &code);
+    let descriptor = Descriptor { rsrc2: 2 << 1 | 1 << 7, ..Descriptor::new(Target::Gfx90a) };
+    machine.load(descriptor, &code);
+    machine.run(&machine.dispatch([64, 1, 1], [64, 1, 1])).unwrap();
+    for index in 0..64 {
+        assert_eq!(machine.word(index as usize), index, "v0 is still the work-item's id");
+    }
+}

@@ -4,6 +4,7 @@ use super::f16::F16;
 use super::lane::Source;
 use super::op::{Cx, Op, mode};
 use super::table::Entry;
+use crate::cu::fidelity::Fidelity;
 use std::marker::PhantomData;
 
 /// The sixteen conditions, numbered as VOPC opcodes count them: less 1, equal 2, greater 4; 7 is ordered; 8 inverts.
@@ -59,6 +60,7 @@ impl<T: Comparable, const CONDITION: u8> Op for Compare<T, CONDITION> {
     type B = T;
     type C = ();
     type D = bool;
+    const FIDELITY: Fidelity = Fidelity::Exact;
     const MODE: u32 = mode::<Self>() & 0xf0;
 
     #[inline(always)]
@@ -89,6 +91,7 @@ macro_rules! class_op {
             type B = $mask;
             type C = ();
             type D = bool;
+            const FIDELITY: Fidelity = Fidelity::Exact;
             // Looks at bits: denormals are a class whatever MODE says.
             const MODE: u32 = 0;
 

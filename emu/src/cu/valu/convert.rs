@@ -5,6 +5,7 @@ use super::nan::{Float, first_nan};
 use super::op::{Cx, Op, mode};
 use super::soft;
 use super::table::Entry;
+use crate::cu::fidelity::Fidelity;
 
 /// To i32 towards zero; out of range saturates, a NaN gives 0.
 #[inline(always)]
@@ -186,7 +187,7 @@ pub mod int {
         CvtPkaccumU8F32 = v_cvt_pkaccum_u8_f32 [_cx](a: f32, b: u32, old: u32) -> u32 { insert_byte(old, to_u8(a), b) }
         CvtI32I16 = v_cvt_i32_i16 [_cx](a: i16) -> i32 { a as i32 }
         CvtU32U16 = v_cvt_u32_u16 [_cx](a: u16) -> u32 { a as u32 }
-        SatPkU8I16 = v_sat_pk_u8_i16 [_cx](a: u32) -> u16 { (saturate_u8(a) | saturate_u8(a >> 16) << 8) as u16 }
+        SatPkU8I16 = v_sat_pk_u8_i16 [_cx](a: u32) -> u16 { (saturate_u8(a) | saturate_u8(a >> 16) << 8) as u16 } .fits()
         FrexpExpI32F32 = v_frexp_exp_i32_f32 [_cx](a: f32) -> i32 { if a.is_finite() { float32::frexp(a).1 } else { 0 } }
         FrexpExpI32F64 = v_frexp_exp_i32_f64 [_cx](a: f64) -> i32 { if a.is_finite() { float64::frexp(a).1 } else { 0 } }
         FrexpExpI16F16 = v_frexp_exp_i16_f16 [_cx](a: F16) -> i16 {

@@ -2,9 +2,10 @@
 //! rule.
 
 use super::int32::masked_sad;
-use super::lane::{CHUNK, fetch, store};
+use super::lane::{CHUNK, fetch, second, store};
 use super::lower::scalar_dst;
 use super::table;
+use crate::cu::fidelity::{Fidelity, HINT, OBSERVER};
 use crate::cu::inst::{Handler, Inst};
 use crate::cu::level::Base;
 use crate::cu::lower::{Lowering, Unsupported, Width};
@@ -15,7 +16,8 @@ use crate::isa::{Decoded, Operand};
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Option<Result<Inst, Unsupported>> {
     let pick = |handlers: [Handler; 2]| handlers[(lowering.lanes == 64) as usize];
     Some(match decoded.mnemonic {
-        "v_nop" | "v_clrexcp" | "v_pipeflush" => Ok(Inst::new(nop, decoded)),
+        "v_nop" | "v_pipeflush" => Ok(Inst::new(nop, decoded, HINT)),
+        "v_clrexcp" => Ok(Inst::new(nop, decoded, OBSERVER)),
         "v_readfirstlane_b32" => to_scalar(decoded, lowering, readfirstlane, 1),
         "v_readlane_b32" => to_scalar(decoded, lowering, readlane, 2),
         "v_writelane_b32" => vector(decoded, lowering, writelane, 2),
@@ -55,7 +57,7 @@ pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Option<Result<Inst, 
 
 /// An operation with a vector destination and this many 32-bit sources.
 fn vector(decoded: &Decoded, lowering: &mut Lowering, run: Handler, sources: usize) -> Result<Inst, Unsupported> {
-    let mut inst = Inst::new(run, decoded);
+    let mut inst = Inst::new(run, decoded, Fidelity::Exact);
     inst.dst = lowering.row(decoded.dst)?;
     for index in 0..sources {
         inst.src[index] = lowering.src(decoded.src[index], Width::B32)?;
@@ -74,7 +76,7 @@ fn exchange(decoded: &Decoded, lowering: &mut Lowering, run: Handler) -> Result<
 
 /// An operation with a scalar destination.
 fn to_scalar(decoded: &Decoded, lowering: &mut Lowering, run: Handler, sources: usize) -> Result<Inst, Unsupported> {
-    let mut inst = Inst::new(run, decoded);
+    let mut inst = Inst::new(run, decoded, Fidelity::Exact);
     inst.dst = scalar_dst(decoded.dst, lowering)?;
     for index in 0..sources {
         inst.src[index] = lowering.src(decoded.src[index], Width::B32)?;
@@ -319,29 +321,30 @@ unsafe fn move_relative<const L: usize>(wave: &mut Wave, inst: &Inst) {
 /// `v_mqsad_u32_u8`: four masked sums of absolute differences of overlapping windows.
 fn mqsad(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupported> {
     let run: Handler = if lowering.lanes == 64 { mqsad_u32::<64> } else { mqsad_u32::<32> };
-    let mut inst = Inst::new(run, decoded);
+    let mut inst = Inst::new(run, decoded, Fidelity::Exact);
     inst.dst = lowering.row(decoded.dst)?;
     inst.src[0] = lowering.src(decoded.src[0], Width::B64)?;
     inst.src[1] = lowering.src(decoded.src[1], Width::B32)?;
     inst.src[2] = lowering.src(decoded.src[2], Width::B32)?;
-    if !inst.src[0].is_row() || !inst.src[2].is_row() {
-        return Err(Unsupported::Operand("v_mqsad_u32_u8 is implemented for VGPR sources 0 and 2"));
+    if !inst.src[2].is_row() {
+        return Err(Unsupported::Operand("the sums of v_mqsad_u32_u8 are four VGPRs"));
     }
     Ok(inst)
 }
 
 /// # Safety
-/// As for [`Handler`]; sources 0 and 2 are register rows.
+/// As for [`Handler`]; source 2 is four register rows.
 unsafe fn mqsad_u32<const L: usize>(wave: &mut Wave, inst: &Inst) {
     // SAFETY: lowering checked the rows.
     unsafe {
-        let window: [[u32; L]; 2] = *wave.rows.byte_add(inst.src[0].value() as usize).cast();
+        let low: [u32; L] = copy(wave, inst, 0);
+        let high: [u32; L] = *fetch::<Base>(wave, second(inst.src[0], L as u32), 3).cast();
         let reference: [u32; L] = copy(wave, inst, 1);
         let sums: [[u32; L]; 4] = *wave.rows.byte_add(inst.src[2].value() as usize).cast();
         for (part, sum) in sums.iter().enumerate() {
             let mut result = [0; L];
             for lane in 0..L {
-                let bytes = window[0][lane] as u64 | (window[1][lane] as u64) << 32;
+                let bytes = low[lane] as u64 | (high[lane] as u64) << 32;
                 result[lane] = masked_sad((bytes >> (8 * part)) as u32, reference[lane], sum[lane]);
             }
             commit(wave, inst.dst + (part * L * 4) as u32, &result);
@@ -365,7 +368,7 @@ fn scalar_float(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsu
     if inner.src.iter().zip(&decoded.src).any(|(src, operand)| *operand != Operand::None && src.is_row()) {
         return Err(Unsupported::Operand("the source is a scalar register or a constant"));
     }
-    let mut inst = Inst::new(run_scalar_float, decoded);
+    let mut inst = Inst::new(run_scalar_float, decoded, entry.fidelity);
     inst.dst = dst;
     if let Some(extra) = &mut inst.extra {
         extra.data = Some(Box::new(ScalarFloat { inner }));

@@ -60,6 +60,7 @@ macro_rules! ops {
             impl Op for $op {
                 sources!($($type),*);
                 type D = $result;
+                const FIDELITY: Fidelity = Fidelity::Exact;
                 $(const HIDDEN: bool = stringify!($hidden).len() != 0;)?
                 const MODE: u32 = mode::<Self>() & 0xf0 $(| $mode)?;
 
@@ -99,6 +100,7 @@ macro_rules! float_ops {
             impl Op for $op {
                 sources!($($type),*);
                 type D = $result;
+                const FIDELITY: Fidelity = Fidelity::Exact;
                 $(const HIDDEN: bool = stringify!($hidden).len() != 0;)?
                 const MODE: u32 = mode::<Self>();
                 const SPECIAL: bool = true;

@@ -8,6 +8,7 @@ use super::op::{Cx, Op, mode};
 use super::packed::{NEG, NEG_HI, OP_SEL, OP_SEL_HI, bit, choose};
 use super::soft;
 use super::table::Entry;
+use crate::cu::fidelity::{Fidelity, SUMS};
 
 /// Sum of the products of the `BITS` wide parts of two words, each extended by its sign or by zeros.
 #[inline(always)]
@@ -238,14 +239,14 @@ pub mod half {
         } => nan {
             let (a, b) = halves(cx, a, b);
             nan5(a, b, addend(cx, c))
-        }
+        } .fidelity(SUMS)
         Dot2F16F16 = v_dot2_f16_f16 [cx](a: PF16, b: PF16, c: F16) -> F16 {
             let (a, b) = halves(cx, a, b);
             F16::from_f64(dot2(a.map(F16::to_f64), b.map(F16::to_f64), c.to_f64()))
         } => nan {
             let (a, b) = halves(cx, a, b);
             nan5(a, b, c)
-        }
+        } .fidelity(SUMS)
     }
 }
 
@@ -267,7 +268,7 @@ pub mod brain {
         } => nan {
             let (a, b) = brains(cx, a, b);
             nan5(a, b, addend(cx, c))
-        }
+        } .fidelity(SUMS)
     }
 
     /// bf16 throughout. Its result is bits, NaNs by the rule of the conversion.
@@ -280,7 +281,7 @@ pub mod brain {
                 let c = f32::from_bits((c as u32) << 16);
                 let sum = super::super::super::f16::to_odd(dot2(a.map(f64::from), b.map(f64::from), c as f64));
                 bf16_from_f32(if sum.is_nan() { nan5(a, b, c) } else { sum }) as u16
-            }
+            } .fidelity(SUMS)
         }
     }
 }

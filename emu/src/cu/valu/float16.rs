@@ -7,6 +7,7 @@ use super::op::{Cx, Op, mode};
 use super::select::{max, max_nan, maximum, min, min_nan, minimum};
 use super::soft;
 use super::table::Entry;
+use crate::cu::fidelity::Fidelity;
 
 /// A function of f32 that rounds at most once more when its result is made an f16: sums, products, roundings.
 #[inline(always)]

@@ -8,6 +8,7 @@ use super::select::{max, max_nan, maximum, min, min_nan, minimum};
 use super::signs::Signs;
 use super::soft;
 use super::table::Entry;
+use crate::cu::fidelity::Fidelity;
 use crate::cu::level::{self, Level};
 
 /// A denormal becomes a zero of its sign.
@@ -115,6 +116,7 @@ macro_rules! arithmetic {
             type B = f32;
             type C = $type;
             type D = f32;
+            const FIDELITY: Fidelity = Fidelity::Exact;
             const MODE: u32 = mode::<Self>();
             const SPECIAL: bool = true;
 

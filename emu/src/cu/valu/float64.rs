@@ -7,6 +7,7 @@ use super::select::{max, max_nan, maximum, min, min_nan, minimum};
 use super::signs::Signs;
 use super::soft;
 use super::table::Entry;
+use crate::cu::fidelity::Fidelity;
 
 /// 2^exponent, for exponents of normal numbers.
 #[inline(always)]

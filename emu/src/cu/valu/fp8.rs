@@ -7,6 +7,7 @@ use super::define::{lane, ops, sources};
 use super::dot::addend;
 use super::op::{Cx, Op, mode};
 use super::table::Entry;
+use crate::cu::fidelity::{Fidelity, SUMS};
 
 /// A format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +184,11 @@ ops! {
         insert(cx, old, stochastic(e5m2(cx), a, b, saturates(cx)))
     }
     Dot4Fp8Fp8 = v_dot4_f32_fp8_fp8 [cx](a: u32, b: u32, c: f32) -> f32 { dot4(cx, a, b, c, E4M3, E4M3) }
+        .fidelity(SUMS)
     Dot4Fp8Bf8 = v_dot4_f32_fp8_bf8 [cx](a: u32, b: u32, c: f32) -> f32 { dot4(cx, a, b, c, E4M3, E5M2) }
+        .fidelity(SUMS)
     Dot4Bf8Fp8 = v_dot4_f32_bf8_fp8 [cx](a: u32, b: u32, c: f32) -> f32 { dot4(cx, a, b, c, E5M2, E4M3) }
+        .fidelity(SUMS)
     Dot4Bf8Bf8 = v_dot4_f32_bf8_bf8 [cx](a: u32, b: u32, c: f32) -> f32 { dot4(cx, a, b, c, E5M2, E5M2) }
+        .fidelity(SUMS)
 }

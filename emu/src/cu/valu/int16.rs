@@ -3,6 +3,7 @@
 use super::define::{lane, ops, sources};
 use super::op::{Cx, Op, mode};
 use super::table::Entry;
+use crate::cu::fidelity::Fidelity;
 
 ops! {
     MovB16 = v_mov_b16 [_cx](a: u16) -> u16 { a }
@@ -19,7 +20,8 @@ ops! {
     SubI16 = v_sub_i16 v_sub_nc_i16 [_cx](a: i16, b: i16) -> i16 { a.wrapping_sub(b) }
         .clamp::<SubClampI16>() .keeps()
     SubClampI16 = [_cx](a: i16, b: i16) -> i16 { a.saturating_sub(b) }
-    MulLoU16 = v_mul_lo_u16 [_cx](a: u16, b: u16) -> u16 { a.wrapping_mul(b) }
+    MulLoU16 = v_mul_lo_u16 [_cx](a: u16, b: u16) -> u16 { a.wrapping_mul(b) } .clamp::<MulLoClampU16>()
+    MulLoClampU16 = [_cx](a: u16, b: u16) -> u16 { a.saturating_mul(b) }
     MadU16 = v_mad_u16 [_cx](a: u16, b: u16, c: u16) -> u16 { a.wrapping_mul(b).wrapping_add(c) }
         .clamp::<MadClampU16>() .keeps()
     MadLegacyU16 = v_mad_legacy_u16 [_cx](a: u16, b: u16, c: u16) -> u16 { a.wrapping_mul(b).wrapping_add(c) }
@@ -50,15 +52,15 @@ ops! {
     AndB16 = v_and_b16 [_cx](a: u16, b: u16) -> u16 { a & b }
     OrB16 = v_or_b16 [_cx](a: u16, b: u16) -> u16 { a | b }
     XorB16 = v_xor_b16 [_cx](a: u16, b: u16) -> u16 { a ^ b }
-    MinU16 = v_min_u16 [_cx](a: u16, b: u16) -> u16 { a.min(b) }
-    MaxU16 = v_max_u16 [_cx](a: u16, b: u16) -> u16 { a.max(b) }
-    MinI16 = v_min_i16 [_cx](a: i16, b: i16) -> i16 { a.min(b) }
-    MaxI16 = v_max_i16 [_cx](a: i16, b: i16) -> i16 { a.max(b) }
-    Min3U16 = v_min3_u16 [_cx](a: u16, b: u16, c: u16) -> u16 { a.min(b).min(c) } .keeps()
-    Max3U16 = v_max3_u16 [_cx](a: u16, b: u16, c: u16) -> u16 { a.max(b).max(c) } .keeps()
-    Min3I16 = v_min3_i16 [_cx](a: i16, b: i16, c: i16) -> i16 { a.min(b).min(c) } .keeps()
-    Max3I16 = v_max3_i16 [_cx](a: i16, b: i16, c: i16) -> i16 { a.max(b).max(c) } .keeps()
-    Med3U16 = v_med3_u16 [_cx](a: u16, b: u16, c: u16) -> u16 { a.max(b).min(c).max(a.min(b)) } .keeps()
-    Med3I16 = v_med3_i16 [_cx](a: i16, b: i16, c: i16) -> i16 { a.max(b).min(c).max(a.min(b)) } .keeps()
+    MinU16 = v_min_u16 [_cx](a: u16, b: u16) -> u16 { a.min(b) } .fits()
+    MaxU16 = v_max_u16 [_cx](a: u16, b: u16) -> u16 { a.max(b) } .fits()
+    MinI16 = v_min_i16 [_cx](a: i16, b: i16) -> i16 { a.min(b) } .fits()
+    MaxI16 = v_max_i16 [_cx](a: i16, b: i16) -> i16 { a.max(b) } .fits()
+    Min3U16 = v_min3_u16 [_cx](a: u16, b: u16, c: u16) -> u16 { a.min(b).min(c) } .keeps() .fits()
+    Max3U16 = v_max3_u16 [_cx](a: u16, b: u16, c: u16) -> u16 { a.max(b).max(c) } .keeps() .fits()
+    Min3I16 = v_min3_i16 [_cx](a: i16, b: i16, c: i16) -> i16 { a.min(b).min(c) } .keeps() .fits()
+    Max3I16 = v_max3_i16 [_cx](a: i16, b: i16, c: i16) -> i16 { a.max(b).max(c) } .keeps() .fits()
+    Med3U16 = v_med3_u16 [_cx](a: u16, b: u16, c: u16) -> u16 { a.max(b).min(c).max(a.min(b)) } .keeps() .fits()
+    Med3I16 = v_med3_i16 [_cx](a: i16, b: i16, c: i16) -> i16 { a.max(b).min(c).max(a.min(b)) } .keeps() .fits()
     CndmaskB16 = v_cndmask_b16 [_cx](a: u16, b: u16, select: bool) -> u16 { if select { b } else { a } }
 }

@@ -1,6 +1,7 @@
 //! 32-bit integers and bits.
 
 use super::define::{lane, ops, sources};
+use crate::cu::fidelity::Fidelity;
 
 use super::op::{Cx, Op, mode};
 use super::table::Entry;
@@ -72,12 +73,12 @@ ops! {
         [_cx](a: u32) -> u32 { a }
     NotB32 = v_not_b32 [_cx](a: u32) -> u32 { !a }
     BfrevB32 = v_bfrev_b32 [_cx](a: u32) -> u32 { a.reverse_bits() }
-    FfbhU32 = v_ffbh_u32 v_clz_i32_u32 [_cx](a: u32) -> u32 { if a == 0 { u32::MAX } else { a.leading_zeros() } }
-    FfblB32 = v_ffbl_b32 v_ctz_i32_b32 [_cx](a: u32) -> u32 { if a == 0 { u32::MAX } else { a.trailing_zeros() } }
+    FfbhU32 = v_ffbh_u32 v_clz_i32_u32 [_cx](a: u32) -> u32 { if a == 0 { u32::MAX } else { a.leading_zeros() } } .fits()
+    FfblB32 = v_ffbl_b32 v_ctz_i32_b32 [_cx](a: u32) -> u32 { if a == 0 { u32::MAX } else { a.trailing_zeros() } } .fits()
     FfbhI32 = v_ffbh_i32 v_cls_i32 [_cx](a: u32) -> u32 {
         let changed = a ^ ((a as i32 >> 31) as u32);
         if changed == 0 { u32::MAX } else { changed.leading_zeros() }
-    }
+    } .fits()
 
     AddU32 = v_add_u32 v_add_nc_u32 v_dual_add_nc_u32 [_cx](a: u32, b: u32) -> u32 { a.wrapping_add(b) }
         .clamp::<AddClampU32>()
@@ -147,13 +148,17 @@ ops! {
     MulHiU32 = v_mul_hi_u32 [_cx](a: u32, b: u32) -> u32 { ((a as u64).wrapping_mul(b as u64) >> 32) as u32 }
     MulHiI32 = v_mul_hi_i32 [_cx](a: i32, b: i32) -> i32 { ((a as i64).wrapping_mul(b as i64) >> 32) as i32 }
     MulU32U24 = v_mul_u32_u24 [_cx](a: u32, b: u32) -> u32 { u24(a).wrapping_mul(u24(b)) }
+        .clamp::<MulClampU32U24>()
+    MulClampU32U24 = [_cx](a: u32, b: u32) -> u32 { u24(a).saturating_mul(u24(b)) }
     MulI32I24 = v_mul_i32_i24 [_cx](a: u32, b: u32) -> i32 { i24(a).wrapping_mul(i24(b)) }
+        .clamp::<MulClampI32I24>()
+    MulClampI32I24 = [_cx](a: u32, b: u32) -> i32 { clamp_i32((i24(a) as i64).wrapping_mul(i24(b) as i64)) }
     MulHiU32U24 = v_mul_hi_u32_u24 [_cx](a: u32, b: u32) -> u32 {
         ((u24(a) as u64).wrapping_mul(u24(b) as u64) >> 32) as u32
-    }
+    } .fits()
     MulHiI32I24 = v_mul_hi_i32_i24 [_cx](a: u32, b: u32) -> i32 {
         ((i24(a) as i64).wrapping_mul(i24(b) as i64) >> 32) as i32
-    }
+    } .fits()
     MadU32U24 = v_mad_u32_u24 [_cx](a: u32, b: u32, c: u32) -> u32 {
         u24(a).wrapping_mul(u24(b)).wrapping_add(c)
     } .clamp::<MadClampU32U24>()
@@ -201,10 +206,10 @@ ops! {
         (a & below(cx.lane, true)).count_ones().wrapping_add(b)
     }
 
-    MinU32 = v_min_u32 [_cx](a: u32, b: u32) -> u32 { a.min(b) }
-    MaxU32 = v_max_u32 [_cx](a: u32, b: u32) -> u32 { a.max(b) }
-    MinI32 = v_min_i32 [_cx](a: i32, b: i32) -> i32 { a.min(b) }
-    MaxI32 = v_max_i32 [_cx](a: i32, b: i32) -> i32 { a.max(b) }
+    MinU32 = v_min_u32 [_cx](a: u32, b: u32) -> u32 { a.min(b) } .fits()
+    MaxU32 = v_max_u32 [_cx](a: u32, b: u32) -> u32 { a.max(b) } .fits()
+    MinI32 = v_min_i32 [_cx](a: i32, b: i32) -> i32 { a.min(b) } .fits()
+    MaxI32 = v_max_i32 [_cx](a: i32, b: i32) -> i32 { a.max(b) } .fits()
     Min3U32 = v_min3_u32 [_cx](a: u32, b: u32, c: u32) -> u32 { a.min(b).min(c) }
     Max3U32 = v_max3_u32 [_cx](a: u32, b: u32, c: u32) -> u32 { a.max(b).max(c) }
     Min3I32 = v_min3_i32 [_cx](a: i32, b: i32, c: i32) -> i32 { a.min(b).min(c) }
@@ -216,13 +221,20 @@ ops! {
     MaxminI32 = v_maxmin_i32 [_cx](a: i32, b: i32, c: i32) -> i32 { a.max(b).min(c) }
     MinmaxI32 = v_minmax_i32 [_cx](a: i32, b: i32, c: i32) -> i32 { a.min(b).max(c) }
 
-    SadU8 = v_sad_u8 [_cx](a: u32, b: u32, c: u32) -> u32 { sad_bytes(a, b).wrapping_add(c) }
+    SadU8 = v_sad_u8 [_cx](a: u32, b: u32, c: u32) -> u32 { sad_bytes(a, b).wrapping_add(c) } .clamp::<SadClampU8>()
+    SadClampU8 = [_cx](a: u32, b: u32, c: u32) -> u32 { sad_bytes(a, b).saturating_add(c) }
     SadHiU8 = v_sad_hi_u8 [_cx](a: u32, b: u32, c: u32) -> u32 { (sad_bytes(a, b) << 16).wrapping_add(c) }
-    SadU16 = v_sad_u16 [_cx](a: u32, b: u32, c: u32) -> u32 {
-        (a & 0xffff).abs_diff(b & 0xffff).wrapping_add((a >> 16).abs_diff(b >> 16)).wrapping_add(c)
-    }
+        .clamp::<SadHiClampU8>()
+    SadHiClampU8 = [_cx](a: u32, b: u32, c: u32) -> u32 { (sad_bytes(a, b) << 16).saturating_add(c) }
+    SadU16 = v_sad_u16 [_cx](a: u32, b: u32, c: u32) -> u32 { sad_words(a, b).wrapping_add(c) }
+        .clamp::<SadClampU16>()
+    SadClampU16 = [_cx](a: u32, b: u32, c: u32) -> u32 { sad_words(a, b).saturating_add(c) }
     SadU32 = v_sad_u32 [_cx](a: u32, b: u32, c: u32) -> u32 { a.abs_diff(b).wrapping_add(c) }
-    MsadU8 = v_msad_u8 [_cx](a: u32, b: u32, c: u32) -> u32 { masked_sad(a, b, c) }
+        .clamp::<SadClampU32>()
+    SadClampU32 = [_cx](a: u32, b: u32, c: u32) -> u32 { a.abs_diff(b).saturating_add(c) }
+    MsadU8 = v_msad_u8 [_cx](a: u32, b: u32, c: u32) -> u32 { masked_sad(a, b, c) } .clamp::<MsadClampU8>()
+    MsadClampU8 = [_cx](a: u32, b: u32, c: u32) -> u32 { masked_sad(a, b, 0).saturating_add(c) }
+    ScreenPartition = v_screen_partition_4se_b32 [_cx](a: u32) -> u32 { screen_partition(a) } .fits()
 
     CndmaskB32 = v_cndmask_b32 v_dual_cndmask_b32 [_cx](a: u32, b: u32, select: bool) -> u32 {
         if select { b } else { a }
@@ -253,6 +265,29 @@ pub fn clamp_i32(value: i64) -> i32 {
     } else {
         value as i32
     }
+}
+
+/// Sum of absolute differences of two halves.
+#[inline(always)]
+fn sad_words(a: u32, b: u32) -> u32 {
+    (a & 0xffff).abs_diff(b & 0xffff).wrapping_add((a >> 16).abs_diff(b >> 16))
+}
+
+/// The four shader engines that tiles of a rectangle belong to, as a mask: x is bits 7:6 to 3:2 of the select, y bits 5:4
+/// to 1:0, modulo 4. The engine of a tile is `{x[0] ^ y[1], y[0] ^ x[1]}`.
+#[inline(always)]
+pub fn screen_partition(select: u32) -> u32 {
+    let (x0, y0, x1, y1) = (select >> 6 & 3, select >> 4 & 3, select >> 2 & 3, select & 3);
+    let mut engines = 0;
+    for dx in 0..4 {
+        for dy in 0..4 {
+            let (x, y) = ((x0 + dx) & 3, (y0 + dy) & 3);
+            let engine = ((x ^ y >> 1) & 1) << 1 | (y ^ x >> 1) & 1;
+            let inside = dx <= (x1.wrapping_sub(x0) & 3) && dy <= (y1.wrapping_sub(y0) & 3);
+            engines |= (inside as u32) << engine;
+        }
+    }
+    engines
 }
 
 /// Sum of absolute differences over the bytes of `b` that are not 0.

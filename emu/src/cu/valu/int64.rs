@@ -4,6 +4,7 @@ use super::define::{lane, ops, sources};
 use super::int32::{masked_sad, sad_bytes};
 use super::op::{Cx, Op, mode};
 use super::table::Entry;
+use crate::cu::fidelity::Fidelity;
 
 ops! {
     MovB64 = v_mov_b64 [_cx](a: u64) -> u64 { a }
@@ -16,8 +17,15 @@ ops! {
     MulU64 = v_mul_u64 [_cx](a: u64, b: u64) -> u64 { a.wrapping_mul(b) }
     QsadPkU16U8 = v_qsad_pk_u16_u8 [_cx](a: u64, b: u32, c: u64) -> u64 {
         quad_sad(a, b, c, |a, b, c| sad_bytes(a, b).wrapping_add(c))
+    } .clamp::<QsadClampPkU16U8>()
+    QsadClampPkU16U8 = [_cx](a: u64, b: u32, c: u64) -> u64 {
+        quad_sad(a, b, c, |a, b, c| sad_bytes(a, b).wrapping_add(c).min(0xffff))
     }
     MqsadPkU16U8 = v_mqsad_pk_u16_u8 [_cx](a: u64, b: u32, c: u64) -> u64 { quad_sad(a, b, c, masked_sad) }
+        .clamp::<MqsadClampPkU16U8>()
+    MqsadClampPkU16U8 = [_cx](a: u64, b: u32, c: u64) -> u64 {
+        quad_sad(a, b, c, |a, b, c| masked_sad(a, b, c).min(0xffff))
+    }
     MadU64U32 = v_mad_u64_u32 v_mad_co_u64_u32 [_cx](a: u32, b: u32, c: u64) -> (u64, bool) {
         (a as u64).wrapping_mul(b as u64).overflowing_add(c)
     } .clamp::<MadClampU64U32>()

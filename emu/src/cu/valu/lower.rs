@@ -57,10 +57,15 @@ pub fn regular(entry: &Entry, decoded: &Decoded, lowering: &mut Lowering) -> Res
         _ => entry.pick,
     }(level);
     // Conversions to integers saturate anyway, and comparisons have nothing to clamp.
-    if mods.clamp && !float && entry.clamp.is_none() && entry.dst != Kind::None && !entry.src[0].is_float() {
-        return Err(Unsupported::Operand("clamp is not implemented for this integer operation"));
+    let ranged = float || entry.clamp.is_some() || entry.fits;
+    if mods.clamp && !ranged && entry.dst != Kind::None && !entry.src[0].is_float() {
+        return Err(Unsupported::Operand(if decoded.mnemonic.starts_with("v_cvt_pk_f32_") {
+            "clamping two f32 is not emulated"
+        } else {
+            "what clamp does to bits that are no number is not documented"
+        }));
     }
-    let mut inst = Inst::new(core, decoded);
+    let mut inst = Inst::new(core, decoded, entry.fidelity);
     // VOP3P has negation in its operations; elsewhere the general path does it.
     let (abs, neg) = if packed { (0, 0) } else { (mods.abs, mods.neg) };
     inst.imm = match decoded.format {

@@ -11,6 +11,7 @@ use super::nan::{Float, first_nan};
 use super::op::{Cx, Op, mode};
 use super::soft;
 use super::table::Entry;
+use crate::cu::fidelity::Fidelity;
 use crate::cu::level::Level;
 
 /// A whole number within the range of i32, as one.
@@ -291,6 +292,7 @@ macro_rules! div_fmas {
             type B = $float;
             type C = $float;
             type D = $float;
+            const FIDELITY: Fidelity = Fidelity::Exact;
             const MODE: u32 = mode::<Self>();
             const SPECIAL: bool = true;
 
@@ -363,25 +365,26 @@ pub const FMAS: &[Entry] = &[
 /// Results that are numbers. The f32 functions take and give no denormals, whatever MODE says.
 pub mod float {
     use super::*;
+    use crate::cu::fidelity::{HALF_ULP, SEED, ULP, UNSTATED};
     use crate::cu::valu::define::{float_ops, lane, sources};
 
     float_ops! {
-        RcpF32 = v_rcp_f32 v_rcp_iflag_f32 [_cx](a: f32) -> f32 { flush(1.0 / flush(a)) }
-        RsqF32 = v_rsq_f32 [_cx](a: f32) -> f32 { (1.0 / (flush(a) as f64).sqrt()) as f32 }
-        SqrtF32 = v_sqrt_f32 [_cx](a: f32) -> f32 { flush(a).sqrt() }
-        ExpF32 = v_exp_f32 v_exp_legacy_f32 [_cx](a: f32) -> f32 { flush(exp_of(a as f64) as f32) }
-        LogF32 = v_log_f32 v_log_legacy_f32 [_cx](a: f32) -> f32 { log_of(flush(a) as f64) as f32 }
-        SinF32 = v_sin_f32 [_cx](a: f32) -> f32 { in_turns(flush(a) as f64, 0) as f32 }
-        CosF32 = v_cos_f32 [_cx](a: f32) -> f32 { in_turns(flush(a) as f64, 1) as f32 }
-        RcpF64 = v_rcp_f64 [_cx](a: f64) -> f64 { 1.0 / a }
-        RsqF64 = v_rsq_f64 [_cx](a: f64) -> f64 { 1.0 / a.sqrt() }
-        SqrtF64 = v_sqrt_f64 [_cx](a: f64) -> f64 { a.sqrt() }
-        RcpF16 = v_rcp_f16 [_cx](a: F16) -> F16 { F16::from_f32(1.0 / a.to_f32()) }
-        RsqF16 = v_rsq_f16 [_cx](a: F16) -> F16 { F16::from_f32(1.0 / a.to_f32().sqrt()) }
-        SqrtF16 = v_sqrt_f16 [_cx](a: F16) -> F16 { F16::from_f32(a.to_f32().sqrt()) }
-        ExpF16 = v_exp_f16 [_cx](a: F16) -> F16 { half(exp_of(a.to_f64())) }
-        LogF16 = v_log_f16 [_cx](a: F16) -> F16 { half(log_of(a.to_f64())) }
-        SinF16 = v_sin_f16 [_cx](a: F16) -> F16 { half(in_turns(a.to_f64(), 0)) }
-        CosF16 = v_cos_f16 [_cx](a: F16) -> F16 { half(in_turns(a.to_f64(), 1)) }
+        RcpF32 = v_rcp_f32 v_rcp_iflag_f32 [_cx](a: f32) -> f32 { flush(1.0 / flush(a)) } .fidelity(ULP)
+        RsqF32 = v_rsq_f32 [_cx](a: f32) -> f32 { (1.0 / (flush(a) as f64).sqrt()) as f32 } .fidelity(ULP)
+        SqrtF32 = v_sqrt_f32 [_cx](a: f32) -> f32 { flush(a).sqrt() } .fidelity(ULP)
+        ExpF32 = v_exp_f32 v_exp_legacy_f32 [_cx](a: f32) -> f32 { flush(exp_of(a as f64) as f32) } .fidelity(ULP)
+        LogF32 = v_log_f32 v_log_legacy_f32 [_cx](a: f32) -> f32 { log_of(flush(a) as f64) as f32 } .fidelity(ULP)
+        SinF32 = v_sin_f32 [_cx](a: f32) -> f32 { in_turns(flush(a) as f64, 0) as f32 } .fidelity(UNSTATED)
+        CosF32 = v_cos_f32 [_cx](a: f32) -> f32 { in_turns(flush(a) as f64, 1) as f32 } .fidelity(UNSTATED)
+        RcpF64 = v_rcp_f64 [_cx](a: f64) -> f64 { 1.0 / a } .fidelity(SEED)
+        RsqF64 = v_rsq_f64 [_cx](a: f64) -> f64 { 1.0 / a.sqrt() } .fidelity(SEED)
+        SqrtF64 = v_sqrt_f64 [_cx](a: f64) -> f64 { a.sqrt() } .fidelity(SEED)
+        RcpF16 = v_rcp_f16 [_cx](a: F16) -> F16 { F16::from_f32(1.0 / a.to_f32()) } .fidelity(HALF_ULP)
+        RsqF16 = v_rsq_f16 [_cx](a: F16) -> F16 { F16::from_f32(1.0 / a.to_f32().sqrt()) } .fidelity(HALF_ULP)
+        SqrtF16 = v_sqrt_f16 [_cx](a: F16) -> F16 { F16::from_f32(a.to_f32().sqrt()) } .fidelity(HALF_ULP)
+        ExpF16 = v_exp_f16 [_cx](a: F16) -> F16 { half(exp_of(a.to_f64())) } .fidelity(HALF_ULP)
+        LogF16 = v_log_f16 [_cx](a: F16) -> F16 { half(log_of(a.to_f64())) } .fidelity(HALF_ULP)
+        SinF16 = v_sin_f16 [_cx](a: F16) -> F16 { half(in_turns(a.to_f64(), 0)) } .fidelity(UNSTATED)
+        CosF16 = v_cos_f16 [_cx](a: F16) -> F16 { half(in_turns(a.to_f64(), 1)) } .fidelity(UNSTATED)
     }
 }

@@ -5,6 +5,7 @@
 
 use super::general;
 use super::lane::{Buffer, CHUNK, Dest, Kind, Source, lanes, write_mask};
+use crate::cu::fidelity::Fidelity;
 use crate::cu::inst::{Handler, Inst};
 #[cfg(target_arch = "x86_64")]
 use crate::cu::level::{Avx2, Avx512};
@@ -44,6 +45,8 @@ pub trait Op: 'static {
     type C: Source;
     /// Result.
     type D: Dest;
+    /// How close it comes to hardware.
+    const FIDELITY: Fidelity;
     /// MODE bits it depends on; it computes as for round to nearest even with denormals kept, and other modes take the
     /// general path.
     const MODE: u32;

@@ -8,6 +8,7 @@ use super::lane::{Dest, P16, PF16, Source};
 use super::op::{Cx, Op};
 use super::table::Entry;
 use super::{float16, int16, soft};
+use crate::cu::fidelity::Fidelity;
 use crate::isa::Mods;
 use std::marker::PhantomData;
 
@@ -135,6 +136,7 @@ where
     type B = <O::B as Half>::Pair;
     type C = <O::C as Half>::Pair;
     type D = <O::D as Half>::Pair;
+    const FIDELITY: Fidelity = O::FIDELITY;
     const MODE: u32 = O::MODE;
     const SPECIAL: bool = O::SPECIAL;
 
@@ -172,13 +174,14 @@ where
 }
 
 macro_rules! packed {
-    ($($name:literal => $op:ident::$type:ident $(, clamp $clamp:ident)? $(, soft $soft:ident)?;)*) => {
+    ($($name:literal => $op:ident::$type:ident $(, clamp $clamp:ident)? $(, soft $soft:ident)? $(, [$fits:ident])?;)*) => {
         /// The operations of this file.
         pub const TABLE: &[Entry] = &[
             $(
                 Entry::new::<Packed<$op::$type>>(&[$name])
                     $(.clamp::<Packed<$op::$clamp>>())?
-                    $(.soft(soft::$soft))?,
+                    $(.soft(soft::$soft))?
+                    $(.$fits())?,
             )*
         ];
     };
@@ -189,13 +192,13 @@ packed! {
     "v_pk_sub_u16" => int16::SubU16, clamp SubClampU16;
     "v_pk_add_i16" => int16::AddI16, clamp AddClampI16;
     "v_pk_sub_i16" => int16::SubI16, clamp SubClampI16;
-    "v_pk_mul_lo_u16" => int16::MulLoU16;
+    "v_pk_mul_lo_u16" => int16::MulLoU16, clamp MulLoClampU16;
     "v_pk_mad_u16" => int16::MadU16, clamp MadClampU16;
     "v_pk_mad_i16" => int16::MadI16, clamp MadClampI16;
-    "v_pk_min_u16" => int16::MinU16;
-    "v_pk_max_u16" => int16::MaxU16;
-    "v_pk_min_i16" => int16::MinI16;
-    "v_pk_max_i16" => int16::MaxI16;
+    "v_pk_min_u16" => int16::MinU16, [fits];
+    "v_pk_max_u16" => int16::MaxU16, [fits];
+    "v_pk_min_i16" => int16::MinI16, [fits];
+    "v_pk_max_i16" => int16::MaxI16, [fits];
     "v_pk_lshlrev_b16" => int16::LshlrevB16;
     "v_pk_lshrrev_b16" => int16::LshrrevB16;
     "v_pk_ashrrev_i16" => int16::AshrrevI16;

@@ -45,7 +45,7 @@ fn combine(
         (true, 64) => both_apart::<64>,
         (true, _) => both_apart::<32>,
     };
-    let mut inst = Inst::new(run, decoded);
+    let mut inst = Inst::new(run, decoded, x_entry.fidelity.max(y_entry.fidelity));
     if let Some(extra) = &mut inst.extra {
         extra.data = Some(Box::new(Pair { first, second }));
     }

@@ -4,6 +4,7 @@
 
 use super::lane::{Buffer, CHUNK, Source};
 use super::op::{Cx, Op};
+use crate::cu::fidelity::Fidelity;
 use crate::cu::level::Level;
 use std::marker::PhantomData;
 
@@ -111,6 +112,7 @@ where
     type B = O::B;
     type C = O::C;
     type D = O::D;
+    const FIDELITY: Fidelity = O::FIDELITY;
     const MODE: u32 = O::MODE;
     const SPECIAL: bool = O::SPECIAL;
     const HIDDEN: bool = O::HIDDEN;

@@ -3,6 +3,7 @@
 use super::lane::{Dest, Kind, Source};
 use super::op::{Op, pick};
 use super::{compare, convert, dot, float16, float32, float64, fp8, int16, int32, int64, math, packed};
+use crate::cu::fidelity::Fidelity;
 use crate::cu::inst::Handler;
 use crate::cu::level::HostLevel;
 use std::collections::HashMap;
@@ -34,6 +35,10 @@ pub struct Entry {
     pub soft: Option<Soft>,
     /// The integer operation that saturates.
     pub clamp: Option<Pick>,
+    /// How close it comes to hardware.
+    pub fidelity: Fidelity,
+    /// An integer operation whose results are always in range, so that clamping changes nothing.
+    pub fits: bool,
     /// A 16-bit operation that keeps the other half of its destination on GFX9 already.
     pub keeps: bool,
 }
@@ -50,8 +55,16 @@ impl Entry {
             mask: O::D::MASK,
             soft: None,
             clamp: None,
+            fidelity: O::FIDELITY,
+            fits: false,
             keeps: false,
         }
+    }
+
+    /// With this fidelity.
+    pub const fn fidelity(mut self, fidelity: Fidelity) -> Entry {
+        self.fidelity = fidelity;
+        self
     }
 
     /// With this for other rounding modes.
@@ -69,6 +82,12 @@ impl Entry {
     /// With this operation when sources are negated or absolute.
     pub const fn signs<O: Op>(mut self) -> Entry {
         self.signs = Some(pick::<O>);
+        self
+    }
+
+    /// With results that clamping does not change.
+    pub const fn fits(mut self) -> Entry {
+        self.fits = true;
         self
     }
 

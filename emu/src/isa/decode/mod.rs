@@ -30,6 +30,18 @@ pub enum DecodeError {
         /// Target.
         target: Target,
     },
+    /// A format that is not in the tables.
+    #[error("{word:#010x} begins a {format} instruction of {target}: {reason}")]
+    Excluded {
+        /// First dword.
+        word: u32,
+        /// Target.
+        target: Target,
+        /// The format.
+        format: Format,
+        /// Why it is not there.
+        reason: &'static str,
+    },
     /// The target has no such opcode.
     #[error("{target} has no {format} opcode {opcode:#x} ({word:#010x})")]
     Opcode {
@@ -80,7 +92,10 @@ pub fn decode(target: Target, bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let word = bits as u32;
     let table = Table::of(target);
     let family = target.family();
-    let form = form(target, bits).ok_or(DecodeError::Format { word, target })?;
+    let form = form(target, bits).ok_or_else(|| match excluded(family, word) {
+        Some((format, reason)) => DecodeError::Excluded { word, target, format, reason },
+        None => DecodeError::Format { word, target },
+    })?;
     let (form_table, row, opcode) = find(table, form, bits)?;
     let layout = &form_table.layout;
     if available < usize::from(layout.len) {
@@ -105,6 +120,29 @@ pub fn decode(target: Target, bytes: &[u8]) -> Result<Decoded, DecodeError> {
         second.bytes = decoded.bytes;
     }
     Ok(decoded)
+}
+
+/// Formats that are not in the tables, and why.
+pub const EXCLUDED: [(Format, &str); 4] = [
+    (Format::Mimg, "it needs an image unit"),
+    (Format::Exp, "exports are of graphics"),
+    (Format::Vintrp, "attribute interpolation is of graphics"),
+    (Format::Ldsdir, "attributes in LDS are of graphics"),
+];
+
+/// One of those formats.
+fn excluded(family: Family, word: u32) -> Option<(Format, &'static str)> {
+    let format = match (word >> 26, family) {
+        (0b111100, Family::Gfx9 | Family::Gfx10 | Family::Gfx11) => Format::Mimg,
+        // VIMAGE and VSAMPLE.
+        (0b110100 | 0b111001, Family::Gfx12) => Format::Mimg,
+        (0b110001, Family::Gfx9) | (0b111110, Family::Gfx10 | Family::Gfx11 | Family::Gfx12) => Format::Exp,
+        (0b110101, Family::Gfx9) | (0b110010, Family::Gfx10) => Format::Vintrp,
+        (0b110011, Family::Gfx11 | Family::Gfx12) if word >> 24 & 3 == 1 => Format::Vintrp,
+        (0b110011, Family::Gfx11 | Family::Gfx12) if word >> 24 & 3 == 2 => Format::Ldsdir,
+        _ => return None,
+    };
+    EXCLUDED.into_iter().find(|(known, _)| *known == format)
 }
 
 /// The row of a form for the opcode in `bits`.

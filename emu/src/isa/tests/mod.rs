@@ -173,9 +173,8 @@ fn an_unknown_opcode_names_its_format() {
     // SOPP 0x7e is free on GFX9.
     let error = decode(Target::Gfx90a, &bytes(&[0xbf80_0000 | 0x7e << 16])).unwrap_err();
     assert_eq!(error.to_string(), "gfx90a has no SOPP opcode 0x7e (0xbffe0000)");
-    // VOPD came with GFX11.
-    let error = decode(Target::Gfx1030, &bytes(&[0xc8c0_0602])).unwrap_err();
-    assert_eq!(error.to_string(), "0xc8c00602 begins no gfx1030 instruction");
+    let error = decode(Target::Gfx1030, &bytes(&[0xfc00_0602])).unwrap_err();
+    assert_eq!(error.to_string(), "0xfc000602 begins no gfx1030 instruction");
 }
 
 proptest! {

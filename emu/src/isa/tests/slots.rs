@@ -207,3 +207,36 @@ fn buffers() {
     let store = decoded(Target::Gfx1201, &[0xc407_4003, 0x4080_1804, 0x0004_0008]);
     assert_eq!((store.dst, store.src), (NONE, [v(8, 1), v(4, 4), s(12, 4), s(3, 1)]));
 }
+
+/// Encodings as `llvm-mc` shows them.
+#[test]
+fn formats_of_graphics_are_named() {
+    use super::super::{DecodeError, Format};
+    for (target, words, format) in [
+        // exp mrt0 v0, v0, v0, v0
+        (Target::Gfx900, [0xc400_000f, 0], Format::Exp),
+        // image_load v[0:3], v[4:5], s[8:15] dmask:0xf unorm
+        (Target::Gfx900, [0xf000_1f00, 0x0002_0004], Format::Mimg),
+        // v_interp_p1_f32 v1, v0, attr0.x
+        (Target::Gfx900, [0xd404_0000, 0], Format::Vintrp),
+        // exp mrt0 v0, v0, v0, v0
+        (Target::Gfx1100, [0xf800_000f, 0], Format::Exp),
+        // image_load v[0:3], v[4:5], s[8:15] dmask:0xf dim:SQ_RSRC_IMG_2D
+        (Target::Gfx1100, [0xf000_0f04, 0x0002_0004], Format::Mimg),
+        // v_interp_p10_f32 v0, v1, v2, v3
+        (Target::Gfx1100, [0xcd00_0000, 0x040e_0501], Format::Vintrp),
+        // lds_direct_load v1
+        (Target::Gfx1100, [0xce10_0001, 0], Format::Ldsdir),
+        // image_load v[0:3], [v4, v5], s[8:15] dmask:0xf dim:SQ_RSRC_IMG_2D
+        (Target::Gfx1201, [0xd3c0_0001, 0x0000_1000], Format::Mimg),
+        // image_sample v[0:3], [v4, v5], s[8:15], s[16:19] dmask:0xf dim:SQ_RSRC_IMG_2D
+        (Target::Gfx1201, [0xe7c6_c001, 0x0800_1000], Format::Mimg),
+    ] {
+        match decode(target, &bytes(&words)) {
+            Err(DecodeError::Excluded { format: found, .. }) => assert_eq!(found, format, "{target} {words:x?}"),
+            other => panic!("{target} {words:x?}: {other:?}"),
+        }
+    }
+    let error = decode(Target::Gfx1100, &bytes(&[0xf000_0f04, 0])).unwrap_err();
+    assert_eq!(error.to_string(), "0xf0000f04 begins a MIMG instruction of gfx1100: it needs an image unit");
+}

@@ -376,8 +376,59 @@ fn refusals_name_the_reason() {
         Ok(_) => panic!("it must be refused"),
     };
     let gws = inst(Format::Ds, "ds_gws_barrier", Operand::None, [v(2, 1)]);
-    assert_eq!(refused(&mut rig, &gws), "global wave sync and ordered count are not emulated");
+    assert_eq!(refused(&mut rig, &gws), "GWS is not emulated: no global wave sync resource can be had");
     let gds = with(inst(Format::Ds, "ds_add_u32", Operand::None, [v(2, 1), v(4, 1)]), |mods| mods.gds = true);
     assert_eq!(refused(&mut rig, &gds), "the global data share is not emulated");
     rig.ok(&inst(Format::Ds, "ds_nop", Operand::None, []));
+}
+
+#[test]
+fn data_of_src2_forms_lie_in_lds_at_a_distance() {
+    type Rule = (&'static str, bool, fn(u64, u64) -> u64);
+    let rules: [Rule; 8] = [
+        ("ds_add_src2_u32", false, |a, b| a.wrapping_add(b)),
+        ("ds_rsub_src2_u32", false, |a, b| b.wrapping_sub(a)),
+        ("ds_max_src2_i32", false, |a, b| (a as i32).max(b as i32) as u64),
+        ("ds_write_src2_b32", false, |_, b| b),
+        ("ds_inc_src2_u64", true, |a, b| if a >= b { 0 } else { a + 1 }),
+        ("ds_xor_src2_b64", true, |a, b| a ^ b),
+        ("ds_min_src2_f64", true, |a, b| {
+            let (a, b) = (f64::from_bits(a), f64::from_bits(b));
+            (if b < a { b } else { a }).to_bits()
+        }),
+        ("ds_write_src2_b64", true, |_, b| b),
+    ];
+    // The distance in dwords: 15 bits of the offset, or address 31:17 when offset 15 is set; then the address has 17 bits.
+    let by_address = 300 << 17 | 64;
+    for (offset, base, at, distance) in
+        [(0x10, 512, 512, 16), (0x7ff8, 512, 512, -8), (0x8000, by_address, 64, 300 / 2), (0xfff0, 512, 512, 0)]
+    {
+        for (name, wide, rule) in rules {
+            let mut rig = Rig::new(Target::Gfx900, 64);
+            fill(&mut rig);
+            let before: Vec<u32> = (0..256).map(|word| rig.lds(4 * word)).collect();
+            // One lane at a time of the few: lanes before change what later ones see.
+            rig.wave.set_exec(0b101);
+            let distance = if offset == 0x8000 { 300 } else { distance };
+            rig.row(2, |lane| base + 8 * (lane / 2));
+            rig.ok(&with(inst(Format::Ds, name, Operand::None, [v(2, 1)]), |mods| mods.offset = offset));
+            let mut wanted = before.clone();
+            for lane in [0i32, 2] {
+                let a = (at + 8 * (lane / 2)) / 4;
+                let b = a + distance;
+                let read = |words: &[u32], at: i32| {
+                    let inside = at >= 0 && (at as usize) + (wide as usize) < words.len();
+                    let word = |n: i32| if inside { words[(at + n) as usize] as u64 } else { 0 };
+                    if wide { word(0) | word(1) << 32 } else { word(0) }
+                };
+                let new = rule(read(&wanted, a), read(&wanted, b));
+                wanted[a as usize] = new as u32;
+                if wide {
+                    wanted[a as usize + 1] = (new >> 32) as u32;
+                }
+            }
+            let after: Vec<u32> = (0..256).map(|word| rig.lds(4 * word)).collect();
+            assert_eq!(after, wanted, "{name} offset {offset:#x}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! GLOBAL and FLAT.
 
+use super::super::super::wave::scalar;
 use super::super::element::Kind;
 use super::*;
 use crate::isa::Special;
@@ -503,6 +504,10 @@ fn add_thread_id_forms() {
         for lane in 0..lanes {
             assert_eq!(rig.v(8, lane), pattern32(BASE + 4 + 4 * lane as u64));
         }
+        // Without a base the offset alone counts, which reaches nothing here.
+        let bare =
+            inst(Format::Global, "global_load_dword_addtid", v(8, 1), [Operand::Off, Operand::None, Operand::Off]);
+        assert_eq!(rig.fault(&with(bare, |mods| mods.offset = 8)).va, Some(8));
         rig.row(8, |lane| lane);
         let store = inst(Format::Global, "global_store_dword_addtid", Operand::None, [Operand::Off, v(8, 1), s(4, 2)]);
         rig.ok(&store);
@@ -530,7 +535,50 @@ fn spellings_lead_to_one_operation() {
 fn what_is_not_known_is_refused() {
     let mut rig = Rig::new(Target::Gfx1201, 32);
     let load = inst(Format::Global, "global_load_tr_b128_w32", v(8, 4), [v(2, 2), Operand::None, Operand::Off]);
-    assert!(matches!(rig.lower(&load), Err(Unsupported::Operation)));
+    assert!(matches!(rig.lower(&load), Err(Unsupported::Refused(_))));
     let load = inst(Format::Global, "global_load_b32", v(40, 1), [v(2, 2), Operand::None, Operand::Off]);
     assert!(matches!(rig.lower(&load), Err(Unsupported::Register { register: 40, .. })));
+}
+
+#[test]
+fn blocks_move_the_registers_that_m0_names() {
+    for lanes in [32, 64] {
+        let mut rig = Rig::new(Target::Gfx1201, lanes);
+        rig.map(BASE, 8, true);
+        rig.s64(4, BASE);
+        let exec = 0x8000_0005;
+        rig.wave.set_exec(exec);
+        // The registers with the address are among those loaded.
+        let at = |lane: u64| 8 + 132 * lane;
+        rig.row64(10, |lane| BASE + at(lane));
+        for row in [8, 9, 12, 13] {
+            rig.row(row, |_| 0xbad);
+        }
+        rig.wave.scalar[scalar::M0 as usize] = 0b10_1101;
+        let load = inst(Format::Global, "global_load_block", v(8, 32), [v(10, 2), Operand::None, Operand::Off]);
+        rig.ok(&with(load, |mods| mods.offset = 4));
+        for lane in 0..lanes {
+            let active = exec >> lane & 1 != 0;
+            let va = BASE + at(lane as u64) + 4;
+            let row = |index: u64, old: u32| if active { pattern32(va + 4 * index) } else { old };
+            let address = BASE + at(lane as u64);
+            let wanted =
+                [row(0, 0xbad), 0xbad, row(2, address as u32), row(3, (address >> 32) as u32), 0xbad, row(5, 0xbad)];
+            let got: Vec<u32> = (8..14).map(|register| rig.v(register, lane)).collect();
+            assert_eq!(got, wanted, "lane {lane}");
+        }
+        // A store skips the dwords of registers that are off.
+        rig.row64(10, at);
+        rig.row(12, |lane| 0x1000 + lane);
+        rig.row(14, |lane| 0x2000 + lane);
+        rig.wave.scalar[scalar::M0 as usize] = 0b101;
+        rig.ok(&inst(Format::Global, "global_store_block", Operand::None, [v(10, 1), v(12, 32), s(4, 2)]));
+        let va = BASE + at(2);
+        assert_eq!([0, 4, 8].map(|byte| rig.peek(va + byte)), [0x1002, pattern32(va + 4), 0x2002]);
+        assert_eq!(rig.peek(BASE + at(1)), pattern32(BASE + at(1)), "lane 1 is off");
+        // A register that the wave does not have.
+        rig.wave.scalar[scalar::M0 as usize] = 1 << 20;
+        rig.run(&inst(Format::Global, "global_store_block", Operand::None, [v(10, 1), v(12, 32), s(4, 2)]));
+        assert_eq!(rig.wave.fault.take().unwrap().kind, FaultKind::IllegalInstruction);
+    }
 }

@@ -2,7 +2,6 @@
 
 mod atomic;
 mod buffer;
-mod coverage;
 mod ds;
 mod flat;
 mod scratch;
@@ -168,7 +167,7 @@ impl Rig {
             rows: ROWS,
             constants: &mut self.constants,
         };
-        super::lower(decoded, &mut lowering)
+        crate::cu::code::lower(decoded, &mut lowering)
     }
 
     fn run(&mut self, decoded: &Decoded) {

@@ -153,3 +153,30 @@ fn loads_to_lds() {
         assert_eq!(rig.lds(8 + 4 * lane), pattern32(swizzled(64, 8, lane)));
     }
 }
+
+#[test]
+fn blocks_lie_in_the_private_segment() {
+    let mut rig = Rig::new(Target::Gfx1201, 32);
+    rig.scratch(BASE, EACH);
+    rig.row(2, |lane| 4 * lane);
+    rig.row(8, |lane| 100 + lane);
+    rig.row(10, |lane| 200 + lane);
+    rig.wave.scalar[scalar::M0 as usize] = 0b101;
+    let store = inst(Format::Scratch, "scratch_store_block", Operand::None, [v(2, 1), v(8, 32), Operand::Off]);
+    rig.ok(&with(store, |mods| mods.offset = 16));
+    for lane in 0..32 {
+        let at = 16 + 4 * lane as u64;
+        let word = |byte: u64| rig.peek(swizzled(32, at + byte, lane));
+        assert_eq!([word(0), word(8)], [100 + lane, 200 + lane]);
+        assert_eq!(word(4), pattern32(swizzled(32, at + 4, lane)));
+    }
+    let load = inst(Format::Scratch, "scratch_load_block", v(12, 32), [v(2, 1), Operand::None, Operand::Off]);
+    rig.ok(&with(load, |mods| mods.offset = 16));
+    assert_eq!((rig.v(12, 7), rig.v(14, 7)), (107, 207));
+    // Beyond the lane's segment nothing is written.
+    rig.row(2, |_| EACH as u32 - 24);
+    rig.row(12, |_| 0xbad);
+    let load = inst(Format::Scratch, "scratch_load_block", v(12, 32), [v(2, 1), Operand::None, Operand::Off]);
+    rig.fault(&with(load, |mods| mods.offset = 16));
+    assert_eq!(rig.v(12, 0), 0xbad);
+}

@@ -185,7 +185,27 @@ fn cache_controls_and_refusals() {
     for name in ["s_dcache_inv", "s_dcache_wb", "s_gl1_inv"] {
         rig.ok(&inst::<0>(Format::Smem, name, Operand::None, []));
     }
-    for name in ["s_scratch_load_dword", "s_store_dwordx8", "s_atomic_frob"] {
+    for name in ["s_scratch_load_dwordx3", "s_store_dwordx8", "s_atomic_frob"] {
         assert!(matches!(rig.lower(&inst(Format::Smem, name, s(4, 1), [s(0, 2)])), Err(Unsupported::Operation)));
     }
+}
+
+#[test]
+fn scalar_scratch_counts_its_offset_register_in_64_bytes() {
+    let mut rig = Rig::new(Target::Gfx90a, 64);
+    rig.map(BASE, 1, true);
+    rig.s64(0, BASE);
+    rig.wave.scalar[9] = 3;
+    let load = inst(Format::Smem, "s_scratch_load_dwordx2", s(4, 2), [s(0, 2), s(9, 1)]);
+    rig.ok(&with(load, |mods| mods.offset = 8));
+    assert_eq!((rig.wave.scalar[4], rig.wave.scalar[5]), (pattern32(BASE + 200), pattern32(BASE + 204)));
+    rig.ok(&load_at("s_scratch_load_dword", 0x40));
+    assert_eq!(rig.wave.scalar[6], pattern32(BASE + 0x40), "the immediate counts bytes");
+    rig.wave.scalar[4..8].copy_from_slice(&[1, 2, 3, 4]);
+    rig.ok(&inst(Format::Smem, "s_scratch_store_dwordx4", Operand::None, [s(0, 2), s(9, 1), s(4, 4)]));
+    assert_eq!([0, 4, 8, 12].map(|byte| rig.peek(BASE + 192 + byte)), [1, 2, 3, 4]);
+}
+
+fn load_at(name: &'static str, offset: i32) -> Decoded {
+    load(name, 6, 1, offset)
 }

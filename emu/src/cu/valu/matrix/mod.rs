@@ -14,6 +14,7 @@ use super::f16::F16;
 use super::float32::flush;
 use super::fp8;
 use super::lane::fetch;
+use crate::cu::fidelity::{Fidelity, SUMS};
 use crate::cu::inst::{Handler, Inst, Src};
 use crate::cu::level::{Base, HostLevel};
 use crate::cu::lower::{Lowering, Unsupported, Width};
@@ -68,7 +69,7 @@ struct Multiply {
 pub fn lower(decoded: &Decoded, lowering: &mut Lowering) -> Option<Result<Inst, Unsupported>> {
     let name = decoded.mnemonic;
     if name.starts_with("v_smfmac_") || name.starts_with("v_swmmac_") {
-        return Some(Err(Unsupported::Operand("sparse matrix instructions are not implemented")));
+        return Some(Err(Unsupported::Operation));
     }
     if !name.starts_with("v_mfma_") && !name.starts_with("v_wmma_") {
         return None;
@@ -148,7 +149,9 @@ fn matrix(decoded: &Decoded, lowering: &mut Lowering) -> Result<Inst, Unsupporte
         Element::I32 => run_i32,
         _ => run_f32,
     };
-    let mut inst = Inst::new(run, decoded);
+    // Integers sum up to the same in any order.
+    let fidelity = if shape.d == Element::I32 { Fidelity::Exact } else { SUMS };
+    let mut inst = Inst::new(run, decoded, fidelity);
     if let Some(extra) = &mut inst.extra {
         extra.data = Some(Box::new(matrix));
     }

@@ -278,3 +278,19 @@ fn comparisons() {
         }
     }
 }
+
+/// The table of the manuals, one digit for each select from 0 on.
+#[test]
+fn screen_partition_is_the_manuals_table() {
+    const TABLE: &str = "\
+        137f5fff7ffffffff26efafffbffffffdf4cff5fffdfffff9bf8fffafffeffff\
+        ffff4cdf6fffeffffffff89bf99ffdffffff7f13ff9fffbfffff6ef26ff6fff7\
+        bfffffff23bfaffff7fffffff19df5ffffefffffef8cffaffffdffff67f4fff5\
+        9fffdfffffff8ceff66ffefffffff467ff6fff7fffffbf239ff9fffbffff9df1";
+    let table: Vec<u64> = TABLE.bytes().map(|digit| (digit as char).to_digit(16).unwrap().into()).collect();
+    assert_eq!(table.len(), 256);
+    value("v_screen_partition_4se_b32", |a, _, _| table[a as usize & 0xff]);
+    for select in 0..256 {
+        assert_eq!(super::super::int32::screen_partition(select) as u64, table[select as usize], "{select:#x}");
+    }
+}

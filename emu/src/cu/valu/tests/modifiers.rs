@@ -457,3 +457,56 @@ fn dpp_of_64_bits_on_gfx90a() {
         assert_eq!([rig.get64(4, 0), rig.get64(4, 40)], [5f64.to_bits(), 37f64.to_bits()]);
     }
 }
+
+/// Sums, products and differences that clamp saturates; minima and counts it leaves as they are.
+#[test]
+fn clamp_of_integers_saturates_or_changes_nothing() {
+    let max = u32::MAX;
+    let all = 0xffff_ffff;
+    type Case = (&'static str, [u32; 3], u32);
+    let cases: [Case; 12] = [
+        ("v_sad_u8", [all, 0, max - 1100], max - 80),
+        ("v_sad_u8", [all, 0, max - 1019], max),
+        ("v_sad_hi_u8", [all, 0, max - 5], max),
+        ("v_sad_u16", [all, 0, max - 10], max),
+        ("v_sad_u32", [5, 10, max - 4], max),
+        ("v_msad_u8", [0x0000_ffff, 0x0101, max - 507], max),
+        ("v_mul_i32_i24", [0x7f_ffff, 0x7f_ffff, 0], i32::MAX as u32),
+        ("v_mul_i32_i24", [0x80_0000, 0x7f_ffff, 0], i32::MIN as u32),
+        ("v_mul_u32_u24", [0xff_ffff, 0x10_0000, 0], max),
+        ("v_mul_u32_u24", [0xffff, 3, 0], 0x2_fffd),
+        ("v_min_i32", [-3i32 as u32, 4, 0], -3i32 as u32),
+        ("v_ffbh_u32", [0, 0, 0], max),
+    ];
+    for mut rig in Rig::all() {
+        for (name, values, wanted) in cases {
+            let count = match name {
+                "v_ffbh_u32" => 1,
+                name if name.contains("sad") => 3,
+                _ => 2,
+            };
+            let decoded = op(name, v(4), &[v(1), v(2), v(3)][..count]);
+            assert_eq!(run3(&mut rig, decoded, values, |mods| mods.clamp = true), wanted, "{name} {values:x?}");
+        }
+        let bits = op("v_and_b32", v(8), &[v(16), v(17)]);
+        let clamped = Decoded { mods: Mods { clamp: true, ..bits.mods }, ..bits };
+        assert!(rig.lower(&clamped).is_err(), "no number, no range");
+    }
+}
+
+#[test]
+fn clamped_quad_sums_saturate_each_part() {
+    for mut rig in Rig::all() {
+        for lane in 0..rig.lanes() {
+            rig.set64(16, lane, 0xffff_ffff_ffff_ffff);
+            rig.set64(20, lane, 0xfff0_0010_ff00_fc04);
+        }
+        rig.fill(18, 0);
+        for (clamp, wanted) in [(true, 0xffff_040c_ffff_ffff_u64), (false, 0x03ec_040c_02fc_0000)] {
+            let decoded = op("v_qsad_pk_u16_u8", v2(8), &[v2(16), v(18), v2(20)]);
+            let decoded = Decoded { mods: Mods { clamp, ..decoded.mods }, ..decoded };
+            rig.run(&decoded);
+            assert_eq!(rig.get64(8, 3), wanted, "clamp {clamp}");
+        }
+    }
+}
