@@ -351,3 +351,25 @@ fn kernel_profiles_are_the_emulated_machines() {
     let said = status(&kfdrun(&["--kernel-profile", "6.2"], &sum, &[]), 2);
     assert!(said.contains("expected one of 6.1, 6.12, 6.12-late, current"), "{said}");
 }
+
+#[test]
+fn fidelity_tells_what_the_run_met_that_is_not_exact() {
+    let sum = image("sum.gfx90a");
+    let said = status(&emulated(&["--fidelity"], &sum, &["20", "22"]), 42);
+    let mut lines = said.lines();
+    assert!(lines.next().is_some_and(|line| line.starts_with("kfdrun: fidelity: ")), "{said}");
+    let waits = lines.find(|line| line.contains("s_waitcnt "));
+    assert!(waits.is_some_and(|line| line.contains(" executed ") && line.contains(" place")), "{said}");
+    // A fault in between keeps nothing back.
+    let said = status(&emulated(&["--fidelity"], &image("illegal.gfx90a"), &[]), 132);
+    assert!(said.contains("kfdrun: fidelity: "), "{said}");
+}
+
+#[test]
+fn fidelity_is_of_the_emulated_machine() {
+    let sum = image("sum.gfx90a");
+    let said = status(&kfdrun(&["--fidelity", "--device", "kfd"], &sum, &[]), 2);
+    assert!(said.contains("--device emu runs the image on the emulated machine"), "{said}");
+    let said = status(&kfdrun(&["--fidelity"], Path::new("devices"), &[]), 2);
+    assert!(said.contains("--fidelity is for runs"), "{said}");
+}

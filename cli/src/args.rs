@@ -3,9 +3,11 @@
 use crate::exit::{Failure, USAGE};
 use clap::builder::TypedValueParser;
 use clap::{Parser, Subcommand};
+use emu::cu::fidelity::Met;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Run an AMDGPU program image on /dev/kfd, or on an emulated GPU, with no ROCR, libhsakmt or libdrm.
@@ -78,6 +80,13 @@ pub struct Args {
     /// its stable updates; the default) or `current`. With `--device auto` no real GPU is looked for
     #[arg(global = true, long, value_name = "VERSION", value_parser = kernel_profile)]
     pub kernel_profile: Option<emu::Rules>,
+    /// Emulated machine: say on stderr after the run which operations it met that are not exact, how close they come to
+    /// hardware, and how often they were executed
+    #[arg(global = true, long)]
+    pub fidelity: bool,
+    /// Where `--fidelity` has the emulated machine count.
+    #[arg(skip)]
+    pub met: Option<Arc<Met>>,
     /// Which code object of a file with several: its number from 0, its bundle id or its target id; default: the best for
     /// the device
     #[arg(global = true, long, value_name = "ENTRY")]
@@ -257,7 +266,7 @@ impl Args {
     /// How the emulated machine is run, if one is.
     pub fn machine(&self) -> emu::Options {
         let rules = self.kernel_profile.unwrap_or_default();
-        emu::Options { seed: self.deterministic, rules, ..emu::Options::default() }
+        emu::Options { seed: self.deterministic, met: self.met.clone(), rules, ..emu::Options::default() }
     }
 
     /// The device that was asked for. `--kernel-profile` is for the emulated machine.

@@ -31,6 +31,11 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Whether something ran before it failed.
+    pub fn is_of_run(&self) -> bool {
+        matches!(self.status, TIMEOUT | INTERRUPTED | ILLEGAL_INSTRUCTION | TRAP | ABORT | MEMORY_FAULT)
+    }
+
     /// A failure with this status.
     pub fn new(status: u8, text: impl Into<String>) -> Failure {
         Failure { status, text: text.into() }

@@ -6,6 +6,7 @@ mod devices;
 mod doctor;
 mod exit;
 mod explain;
+mod fidelity;
 mod inspect;
 mod json;
 mod launch;
@@ -16,9 +17,11 @@ mod style;
 use args::Args;
 use clap::Parser;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let mut args = Args::parse();
+    args.met = args.fidelity.then(Arc::default);
     match run::run(&args) {
         Ok(status) => ExitCode::from(status),
         Err(failure) => {

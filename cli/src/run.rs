@@ -2,6 +2,7 @@
 
 use crate::args::{Args, Command};
 use crate::exit::{ABORT, Failure, NOT_FOUND, REFUSED, USAGE};
+use crate::fidelity;
 use crate::output::{Unbuffered, clear_progress, progress, say, shows_progress};
 use crate::{inspect, launch};
 use elf::container::{self, Contents, Entry, Limits};
@@ -28,8 +29,19 @@ static REPORT: AtomicBool = AtomicBool::new(false);
 
 /// Runs what the command line says; returns the exit status.
 pub fn run(args: &Args) -> Result<u8, Failure> {
+    let result = run_command(args);
+    if let Some(met) = args.met.as_ref().filter(|_| result.as_ref().map_or_else(Failure::is_of_run, |_| true)) {
+        fidelity::tell(met);
+    }
+    result
+}
+
+fn run_command(args: &Args) -> Result<u8, Failure> {
     if let (false, Some(option)) = (matches!(args.command, Command::Image(_)), args.of_programs()) {
         return Err(Failure::new(USAGE, format!("{option} is for programs (kfdrun IMAGE)")));
+    }
+    if args.met.is_some() && !matches!(args.command, Command::Image(_) | Command::Launch(_)) {
+        return Err(Failure::new(USAGE, "--fidelity is for runs: an image, or `launch`"));
     }
     match &args.command {
         Command::Image(command) => program(args, command),
