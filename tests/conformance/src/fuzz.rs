@@ -117,6 +117,8 @@ pub fn sequence(seed: u64, calls: usize) -> std::io::Result<Count> {
         workers: 1,
         rules: random.of(&Rules::ALL, Rules::default()),
         svm: !random.one_in(8),
+        lint: random.one_in(4),
+        adversary: random.one_in(4).then(|| random.next()),
         ..Options::default()
     };
     let machine = Machine::with(&targets);
