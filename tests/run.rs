@@ -347,7 +347,7 @@ fn kernel_profiles_are_the_emulated_machines() {
         assert!(said.contains(version), "{profile}: {said}");
     }
     let said = status(&kfdrun(&["--device", "kfd", "--kernel-profile", "6.1"], &sum, &[]), 2);
-    assert!(said.contains("--kernel-profile 6.1") && said.contains("--device emu"), "{said}");
+    assert!(said.contains("--kernel-profile is for the emulated machine") && said.contains("--device emu"), "{said}");
     let said = status(&kfdrun(&["--kernel-profile", "6.2"], &sum, &[]), 2);
     assert!(said.contains("expected one of 6.1, 6.12, 6.12-late, current"), "{said}");
 }
@@ -369,7 +369,44 @@ fn fidelity_tells_what_the_run_met_that_is_not_exact() {
 fn fidelity_is_of_the_emulated_machine() {
     let sum = image("sum.gfx90a");
     let said = status(&kfdrun(&["--fidelity", "--device", "kfd"], &sum, &[]), 2);
-    assert!(said.contains("--device emu runs the image on the emulated machine"), "{said}");
+    assert!(said.contains("--fidelity is for the emulated machine"), "{said}");
     let said = status(&kfdrun(&["--fidelity"], Path::new("devices"), &[]), 2);
     assert!(said.contains("--fidelity is for runs"), "{said}");
+}
+
+#[test]
+fn our_own_host_side_passes_lint_and_the_worst_moments() {
+    for target in TARGETS {
+        for options in [&["--lint"][..], &["--lint", "--adversary"], &["--adversary=7"]] {
+            let output = emulated(options, &image(&format!("hello.{target}")), &["one"]);
+            assert_eq!(
+                (status(&output, 0), text(&output.stdout).lines().count()),
+                (String::new(), 2),
+                "{target} {options:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn injected_faults_end_the_run_or_do_not_matter() {
+    let hello = image("hello.gfx1100");
+    let injected = |fault: &str| emulated(&["--inject", fault], &hello, &["one"]);
+    let said = status(&injected("CREATE_QUEUE:1=ENOMEM"), 125);
+    assert!(said.contains("CREATE_QUEUE") && said.contains("ENOMEM"), "{said}");
+    // The value of the signal is enough.
+    assert_eq!(status(&injected("lost-interrupt:1"), 0), "");
+    assert_eq!(status(&injected("slow:2000"), 0), "");
+    let said = status(&injected("reset:2"), 125);
+    assert!(said.contains("hardware exception") && said.contains("memory_lost=false"), "{said}");
+    let said = status(&injected("removal:1"), 125);
+    assert!(said.contains("hardware exception") && said.contains("memory_lost=true"), "{said}");
+    // The image is among the first buffers; without its pages nothing runs.
+    let faults: Vec<i32> =
+        (1..=8).map(|buffer| injected(&format!("vm-fault:#{buffer}")).status.code().unwrap_or(-1)).collect();
+    assert!(faults.contains(&139), "{faults:?}");
+    let said = status(&emulated(&["--inject", "reset:0"], &hello, &[]), 2);
+    assert!(said.contains("'0' must be a number, 1 at least"), "{said}");
+    let said = status(&kfdrun(&["--device", "kfd", "--lint"], &hello, &[]), 2);
+    assert!(said.contains("--lint is for the emulated machine"), "{said}");
 }

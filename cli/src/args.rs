@@ -77,9 +77,19 @@ pub struct Args {
     #[arg(global = true, long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     pub deterministic: Option<u64>,
     /// Emulated machine: the kernel version whose rules it follows, `6.1`, `6.12` (as first released), `6.12-late` (with
-    /// its stable updates; the default) or `current`. With `--device auto` no real GPU is looked for
+    /// its stable updates; the default) or `current`
     #[arg(global = true, long, value_name = "VERSION", value_parser = kernel_profile)]
     pub kernel_profile: Option<emu::Rules>,
+    /// Emulated machine: say on stderr what the host does that works and should not be done (docs/trouble.md has the rules)
+    #[arg(global = true, long)]
+    pub lint: bool,
+    /// Emulated machine: packet processors look at the worst moment that the specification allows
+    #[arg(global = true, long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    pub adversary: Option<u64>,
+    /// Emulated machine: have something fail: IOCTL:N=ERRNO, lost-interrupt:N, vm-fault:ADDRESS, vm-fault:#BUFFER+OFFSET,
+    /// reset:N, removal:N, slow:MICROSECONDS; can be given several times
+    #[arg(global = true, long, value_name = "FAULT")]
+    pub inject: Vec<emu::Injection>,
     /// Emulated machine: say on stderr after the run which operations it met that are not exact, how close they come to
     /// hardware, and how often they were executed
     #[arg(global = true, long)]
@@ -266,21 +276,39 @@ impl Args {
     /// How the emulated machine is run, if one is.
     pub fn machine(&self) -> emu::Options {
         let rules = self.kernel_profile.unwrap_or_default();
-        emu::Options { seed: self.deterministic, met: self.met.clone(), rules, ..emu::Options::default() }
+        emu::Options {
+            seed: self.deterministic,
+            met: self.met.clone(),
+            rules,
+            lint: self.lint,
+            adversary: self.adversary,
+            inject: self.inject.clone(),
+            ..emu::Options::default()
+        }
     }
 
-    /// The device that was asked for. `--kernel-profile` is for the emulated machine.
+    /// The first option given that only the emulated machine has.
+    fn of_emulation(&self) -> Option<&'static str> {
+        let given = [
+            ("--kernel-profile", self.kernel_profile.is_some()),
+            ("--deterministic", self.deterministic.is_some()),
+            ("--fidelity", self.fidelity),
+            ("--lint", self.lint),
+            ("--adversary", self.adversary.is_some()),
+            ("--inject", !self.inject.is_empty()),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
+
+    /// The device that was asked for. With an option of the emulated machine `auto` is that machine.
     ///
     /// # Errors
-    /// It was given with a real device: what a real kernel does is not ours to choose.
+    /// Such an option was given with a real device: what a real kernel and a real GPU do is not ours to choose.
     pub fn device<'a>(&'a self, choice: &'a DeviceChoice) -> Result<&'a DeviceChoice, Failure> {
-        match (self.kernel_profile, choice) {
-            (Some(rules), DeviceChoice::Kfd(_)) => {
-                let text = format!(
-                    "--kernel-profile {}: the emulated machine has kernel profiles, and --device kfd is a real kernel; \
-                     use --device emu",
-                    rules.name()
-                );
+        match (self.of_emulation(), choice) {
+            (Some(option), DeviceChoice::Kfd(_)) => {
+                let text =
+                    format!("{option} is for the emulated machine, and --device kfd is a real one; use --device emu");
                 Err(Failure::new(USAGE, text))
             }
             (Some(_), DeviceChoice::Auto) => Ok(&DeviceChoice::Emulated(None)),

@@ -1,7 +1,7 @@
 //! Which device runs an image.
 
 use crate::args::{DeviceChoice, target_names};
-use crate::exit::{ENVIRONMENT, Failure, REFUSED, USAGE};
+use crate::exit::{ENVIRONMENT, Failure, REFUSED};
 use crate::output::say;
 use elf::{Feature, Mismatch, Processor, TargetId};
 use emu::isa::Target;
@@ -19,7 +19,6 @@ pub fn open(
     tracer: &Tracer,
 ) -> Result<Arc<Device>, Failure> {
     match choice {
-        DeviceChoice::Kfd(_) if options.met.is_some() => Err(no_fidelity("--device kfd")),
         DeviceChoice::Kfd(node) => {
             let kfd = Kfd::open(Arc::new(LinuxDriver), tracer.clone())?;
             Ok(pick(&kfd, image, *node)?.map_err(|reason| Failure::new(REFUSED, reason))?)
@@ -34,7 +33,6 @@ pub fn open(
         DeviceChoice::Auto => {
             let reason = match Kfd::open(Arc::new(LinuxDriver), tracer.clone()) {
                 Ok(kfd) => match pick(&kfd, image, None)? {
-                    Ok(_) if options.met.is_some() => return Err(no_fidelity("a GPU here that can run the image")),
                     Ok(device) => return Ok(device),
                     Err(reason) => reason,
                 },
@@ -46,17 +44,6 @@ pub fn open(
             emulated(target, image, options, tracer)
         }
     }
-}
-
-/// `--fidelity` on a real GPU.
-fn no_fidelity(why: &str) -> Failure {
-    Failure::new(
-        USAGE,
-        format!(
-            "--fidelity tells how close the emulated machine's operations come to hardware's, and {why} means hardware, \
-             whose instructions nobody counts: --device emu runs the image on the emulated machine"
-        ),
-    )
 }
 
 /// Finds a GPU that runs the image and opens it; the inner error says why none does.

@@ -64,10 +64,24 @@ pub fn parse<'e>(path: &Path, entry: &'e Entry) -> Result<CodeObject<'e>, Failur
     CodeObject::parse(&entry.data).map_err(|error| Failure::new(REFUSED, format!("{}: {error}", path.display())))
 }
 
+/// Says what `--lint` finds.
+struct Lints;
+
+impl Sink for Lints {
+    fn record(&self, record: &trace::Record) {
+        if let trace::Event::Lint { queue_id, rule, text } = &record.event {
+            say(&format!("lint: queue {queue_id}: {rule}: {text}"));
+        }
+    }
+}
+
 /// The tracer that the command line asks for, and what it keeps of faults.
 pub fn tracer(args: &Args) -> (Tracer, Arc<LastFault>) {
     let faults = Arc::new(LastFault::default());
     let mut sinks: Vec<Arc<dyn Sink>> = vec![faults.clone()];
+    if args.lint {
+        sinks.push(Arc::new(Lints));
+    }
     if args.trace {
         sinks.push(Arc::new(TextSink::new(std::io::stderr())));
     }

@@ -15,7 +15,6 @@ build() { # name target sources... [-- flags]
   local name=$1 target=$2
   shift 2
   clang-22 "${flags[@]}" -mcpu="$target" "$@" -o "$out/$name.$target"
-  chmod -x "$out/$name.$target"
 }
 every=(gfx900 gfx906 gfx90a gfx942 gfx1030 gfx1100 gfx1201)
 for target in "${every[@]}"; do
@@ -70,6 +69,7 @@ for target in gfx900 gfx906 gfx90a; do
   build gcn "$target" gcn.c
 done
 build gcn gfx1100 -mwavefrontsize64 gcn.c
+chmod -x "$out"/*
 if [ "$out" != images ]; then
   diff -r "$out" images && echo "images match their sources"
 fi
