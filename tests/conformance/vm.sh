@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Boots Debian's kernel with its amdgpu module in a virtual machine without a GPU, and runs a static program there.
+# Boots Debian's kernel with its amdgpu module in a virtual machine without a GPU, and runs a program
+# there, with the shared libraries it names.
 #
 #     vm.sh WORK OUTPUT PROGRAM [ARG...]
 #
@@ -47,6 +48,11 @@ trap 'rm -rf "$root"' EXIT
 mkdir -p "$root"/{bin,dev,proc,sys,tmp,modules}
 cp "$(command -v busybox)" "$root/bin/busybox"
 cp "$program" "$root/bin/program"
+# Nothing for a static program, of which ldd says so with an error.
+(ldd "$program" 2>/dev/null || true) | grep -o '/[^ ]*' | while read -r library; do
+    mkdir -p "$root$(dirname "$library")"
+    cp -L "$library" "$root$library"
+done
 loads=
 for module in $order; do
     name=$(basename "$module" .xz)

@@ -184,10 +184,11 @@ ops! {
     }
     BfiB32 = v_bfi_b32 [_cx](a: u32, b: u32, c: u32) -> u32 { a & b | !a & c }
     BfmB32 = v_bfm_b32 [_cx](a: u32, b: u32) -> u32 { (1u32 << (a & 31)).wrapping_sub(1) << (b & 31) }
-    AlignbitB32 = v_alignbit_b32 [_cx](a: u32, b: u32, c: u32) -> u32 {
+    // The shift is a half from GFX11 on, and `op_sel` chooses which; its low bits are all that counts.
+    AlignbitB32 = v_alignbit_b32 [_cx](a: u32, b: u32, c: u16) -> u32 {
         ((b as u64 | (a as u64) << 32) >> (c & 31)) as u32
     }
-    AlignbyteB32 = v_alignbyte_b32 [_cx](a: u32, b: u32, c: u32) -> u32 {
+    AlignbyteB32 = v_alignbyte_b32 [_cx](a: u32, b: u32, c: u16) -> u32 {
         ((b as u64 | (a as u64) << 32) >> ((c & 3) * 8)) as u32
     }
     PermB32 = v_perm_b32 [_cx](a: u32, b: u32, c: u32) -> u32 {

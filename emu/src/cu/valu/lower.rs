@@ -178,7 +178,9 @@ fn fp8_immediate(decoded: &Decoded, family: Family, byte: u8) -> i32 {
     let op_sel = decoded.mods.op_sel;
     let byte = match decoded.mnemonic {
         "v_cvt_f32_fp8" | "v_cvt_f32_bf8" => (op_sel & 1) << 1 | op_sel >> 1 & 1,
-        "v_cvt_pk_f32_fp8" | "v_cvt_pk_f32_bf8" => op_sel & 1,
+        "v_cvt_pk_f32_fp8" | "v_cvt_pk_f32_bf8" => {
+            op_sel & 1 | u8::from(matches!(decoded.src[0], Operand::Vgpr { hi: true, .. }))
+        }
         _ => byte,
     };
     let formats = if family == Family::Gfx9 { fp8::FNUZ } else { 0 };

@@ -179,6 +179,15 @@ fn op_sel_chooses_halves_and_keeps_the_other() {
         assert_eq!(run3(&mut rig, mad(), values, |_| {}), 0x1234_0010, "low halves");
         assert_eq!(run3(&mut rig, mad(), values, |mods| mods.op_sel = 0b0011), 0x1234_004e, "high sources");
         assert_eq!(run3(&mut rig, mad(), values, |mods| mods.op_sel = 0b1100), 0x010f_004e, "high addend and result");
+        // The shift of these is a half too.
+        let shift = [0x1122_3344, 0x5566_7788, 0x0002_0008];
+        for (name, low, high) in
+            [("v_alignbit_b32", 0x4455_6677, 0x1559_9de2), ("v_alignbyte_b32", 0x5566_7788, 0x3344_5566)]
+        {
+            let align = || op(name, v(4), &[v(1), v(2), v(3)]);
+            assert_eq!(run3(&mut rig, align(), shift, |_| {}), low, "{name}");
+            assert_eq!(run3(&mut rig, align(), shift, |mods| mods.op_sel = 0b0100), high, "{name}");
+        }
         // A sign belongs to the half that was chosen.
         let fma = op("v_fma_f16", v(4), &[v(1), v(2), v(3)]);
         let negated = |mods: &mut Mods| (mods.op_sel, mods.neg) = (0b0001, 1);

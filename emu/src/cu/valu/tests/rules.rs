@@ -602,6 +602,18 @@ fn eight_bit_floats_in_both_families() {
                 let value = f32::from_bits(rig.get(2, 0));
                 assert!(value.is_nan() || rig.get(3, 0) & 0xff == byte, "{target}: {byte:#x} is {value}");
             }
+            // Two from the half that `op_sel`, or in the short form of GFX12 the register number, names.
+            rig.fill(1, one << 16 | largest << 24);
+            let mut pair = op("v_cvt_pk_f32_fp8", Operand::Vgpr { reg: 2, dwords: 2, hi: false }, &[v(1)]);
+            let expected = [f(1.0), f(most)];
+            pair.mods.op_sel = 1;
+            rig.run(&pair);
+            assert_eq!([rig.get(2, 0), rig.get(3, 0)], expected, "{target}");
+            pair.mods.op_sel = 0;
+            pair.src[0] = Operand::Vgpr { reg: 1, dwords: 1, hi: true };
+            rig.fill(2, 0);
+            rig.run(&pair);
+            assert_eq!([rig.get(2, 0), rig.get(3, 0)], expected, "{target}");
         }
     }
 }
@@ -628,4 +640,36 @@ fn every_vector_mnemonic_has_a_handler_or_is_named_here() {
         }
     }
     assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
+
+#[test]
+fn operands_that_are_halves_are_taken_as_halves() {
+    use crate::isa::layout::Form;
+    use crate::isa::table::{Kind, Slot, Table};
+    let mut wrong = Vec::new();
+    for target in [Target::Gfx1100, Target::Gfx1201] {
+        for form in Form::ALL.iter().copied() {
+            let Some(table) = Table::of(target).form(form) else { continue };
+            for (_, row) in table.rows() {
+                // Of these the immediate names the half.
+                if row.mnemonic.starts_with("v_cvt_pk_f32_") {
+                    continue;
+                }
+                let Some(entry) = crate::cu::valu::table::find(row.mnemonic) else { continue };
+                for operand in row.operands.iter().filter(|operand| matches!(operand.kind, Kind::Vgpr16 | Kind::Src16))
+                {
+                    let kind = match operand.slot {
+                        Slot::Dst => entry.dst,
+                        Slot::Src(index) => entry.src[index as usize],
+                        _ => continue,
+                    };
+                    let word = format!("{} {:?}", row.mnemonic, operand.slot);
+                    if !kind.is_16() && !wrong.contains(&word) {
+                        wrong.push(word);
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
 }
