@@ -410,3 +410,30 @@ fn injected_faults_end_the_run_or_do_not_matter() {
     let said = status(&kfdrun(&["--device", "kfd", "--lint"], &hello, &[]), 2);
     assert!(said.contains("--lint is for the emulated machine"), "{said}");
 }
+
+#[test]
+fn files_larger_than_memory_are_no_trouble() {
+    let folder = std::env::temp_dir().join(format!("kfdrun-huge-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let huge = |name: &str, start: &[u8]| {
+        let path = folder.join(name);
+        std::fs::write(&path, start).expect("a file");
+        let file = std::fs::File::options().write(true).open(&path).expect("a file");
+        file.set_len(64 << 30).expect("a file with a hole");
+        path
+    };
+    let said = status(&emulated(&[], &huge("zeros", &[0; 64]), &[]), 126);
+    assert!(said.contains("must start with [7f, 45, 4c, 46]"), "{said}");
+    let hello = std::fs::read(image("hello.gfx1100")).expect("an image");
+    let output = emulated(&[], &huge("hello", &hello), &["one"]);
+    status(&output, 0);
+    assert!(text(&output.stdout).contains("argv[1] = one"));
+    std::fs::remove_dir_all(&folder).expect("ours");
+}
+
+#[test]
+fn the_report_on_a_grid_of_short_work_groups_has_waves() {
+    let options = ["--device", "emu", "--timeout", "0.5", "--blocks", "4000000000"];
+    let said = status(&kfdrun(&options, &image("sum.gfx1100"), &["1"]), 124);
+    assert!(said.contains("waves resident: "), "{said}");
+}

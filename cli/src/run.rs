@@ -10,8 +10,11 @@ use elf::{CodeObject, Kernel};
 use kfd::Device;
 use loader::program::{Ending, Outcome, Program};
 use loader::{GpuOptions, ServiceOptions, Shape, WaitState};
+use memmap2::{Mmap, MmapOptions};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -205,15 +208,49 @@ fn program(args: &Args, command: &[OsString]) -> Result<u8, Failure> {
     }
 }
 
-/// Reads a file, `-` standard input.
-pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+/// The bytes of a file.
+pub enum Bytes {
+    /// Read whole: standard input, pipes.
+    Read(Vec<u8>),
+    /// Mapped: of a large file the pages that are looked at. The mapping is left to the kernel at the process' end.
+    Mapped(&'static Mmap),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Read(bytes) => bytes,
+            Bytes::Mapped(map) => map,
+        }
+    }
+}
+
+/// Opens a file, `-` standard input.
+pub fn read(path: &Path) -> Result<Bytes, Failure> {
     let show = path.display();
     if path.as_os_str() == "-" {
         let mut bytes = Vec::new();
         let read = std::io::stdin().read_to_end(&mut bytes);
-        return read.map(|_| bytes).map_err(|error| Failure::new(REFUSED, format!("standard input: {error}")));
+        return read
+            .map(|_| Bytes::Read(bytes))
+            .map_err(|error| Failure::new(REFUSED, format!("standard input: {error}")));
     }
-    std::fs::read(path).map_err(|error| match error.kind() {
+    let contents = || {
+        let mut file = File::open(path)?;
+        let metadata = file.metadata()?;
+        // Files of /proc say that they are empty, and are not.
+        if !metadata.is_file() || metadata.len() == 0 {
+            let mut bytes = Vec::new();
+            return file.read_to_end(&mut bytes).map(|_| Bytes::Read(bytes));
+        }
+        let length = usize::try_from(metadata.len()).map_err(std::io::Error::other)?;
+        // SAFETY: a mapping that is only read. Who writes to or cuts an image that is being loaded may end this
+        // process, as with every loader.
+        unsafe { MmapOptions::new().len(length).map(&file) }.map(|map| Bytes::Mapped(Box::leak(Box::new(map))))
+    };
+    contents().map_err(|error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => Failure::new(NOT_FOUND, format!("{show}: no such file")),
         ErrorKind::IsADirectory => Failure::new(REFUSED, format!("{show}: is a directory, not an image")),
         _ => Failure::new(REFUSED, format!("{show}: {error}")),

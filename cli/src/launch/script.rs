@@ -126,8 +126,9 @@ struct Planned<'c> {
 /// Runs the launches of a file.
 pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure> {
     let about = |text: &dyn std::fmt::Display| usage(format!("{}: {text}", path.display()));
-    let text = String::from_utf8(run::read(path)?).map_err(|_| about(&"is not text"))?;
-    let script: Script = toml::from_str(&text).map_err(|error| about(&error))?;
+    let bytes = run::read(path)?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| about(&"is not text"))?;
+    let script: Script = toml::from_str(text).map_err(|error| about(&error))?;
     if script.version != VERSION {
         return Err(about(&format!("version {} of the form is not known; this is version {VERSION}", script.version)));
     }
@@ -137,7 +138,7 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
     let base = path.parent().unwrap_or(Path::new(""));
     let paths = images(&script, base).map_err(|error| about(&error))?;
 
-    let files: Vec<Vec<u8>> = paths.iter().map(|path| run::read(path)).collect::<Result<_, _>>()?;
+    let files: Vec<run::Bytes> = paths.iter().map(|path| run::read(path)).collect::<Result<_, _>>()?;
     let contents: Vec<Contents> =
         paths.iter().zip(&files).map(|(path, bytes)| run::open(path, bytes)).collect::<Result<_, _>>()?;
     let (tracer, faults) = run::tracer(args);

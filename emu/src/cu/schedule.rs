@@ -205,10 +205,6 @@ impl<'a> Worker<'a> {
         let (mut idle, mut rotations) = (0u32, 0u32);
         let mut seen = job.census.enter();
         while !job.stopped() {
-            if job.census.asked() != seen {
-                seen = job.census.asked();
-                job.census.answer(seen, self.groups.iter().flat_map(|group| self.states(group)));
-            }
             if job.host.cancelled() {
                 job.stop.store(true, Ordering::Relaxed);
                 break;
@@ -221,6 +217,11 @@ impl<'a> Worker<'a> {
                 } else if self.groups.is_empty() && self.exhausted() {
                     break;
                 }
+            }
+            // Here, where what was admitted is resident: a short work-group ends within one rotation.
+            if job.census.asked() != seen {
+                seen = job.census.asked();
+                job.census.answer(seen, self.groups.iter().flat_map(|group| self.states(group)));
             }
             self.check_codes();
             match self.rotate() {

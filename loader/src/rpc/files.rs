@@ -86,9 +86,11 @@ impl File {
         let mut block = vec![0u8; size];
         let actual = if line {
             let capacity = i32::try_from(size).unwrap_or(i32::MAX);
-            // SAFETY: an open stream and a buffer of `capacity` bytes, which fgets terminates.
-            let got =
-                capacity > 0 && unsafe { !libc::fgets(block.as_mut_ptr().cast(), capacity, self.stream).is_null() };
+            let mut get_line = || {
+                // SAFETY: an open stream and a buffer of `capacity` bytes, which fgets terminates.
+                unsafe { !libc::fgets(block.as_mut_ptr().cast(), capacity, self.stream).is_null() }
+            };
+            let got = capacity > 0 && get_line();
             if got { block.iter().position(|byte| *byte == 0).map_or(size, |end| end + 1) } else { 0 }
         } else {
             // SAFETY: an open stream and a buffer of the given length.

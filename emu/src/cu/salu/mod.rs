@@ -160,11 +160,11 @@ fn set_exec(wave: &mut Wave, inst: &Inst, mask: u64) {
     const AVX2: u8 = HostLevel::Avx2 as u8;
     const AVX512: u8 = HostLevel::Avx512 as u8;
     match inst.flags {
+        #[cfg(target_arch = "x86_64")]
         // SAFETY: lowering stored a level that the host has.
-        #[cfg(target_arch = "x86_64")]
         AVX512 => unsafe { set_exec_avx512(wave, mask) },
-        // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
         AVX2 => unsafe { set_exec_avx2(wave, mask) },
         _ => wave.set_exec(mask),
     }
