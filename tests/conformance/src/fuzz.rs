@@ -9,7 +9,7 @@ use crate::cases::tools::{KERNEL_ADDRESS, NO_FD, NO_GPU, plain_file};
 use crate::gpu::{Code, Gpu, Memory, Queue, SHARED, VRAM, dispatch};
 use crate::run::{Ended, forked};
 use emu::isa::Target;
-use emu::{EmulatedDriver, Machine, Options, Rules};
+use emu::{EmulatedDriver, Injection, Machine, Options, Rules};
 use kfd::uapi::*;
 use kfd::{DEV_KFD, Driver};
 use std::fmt;
@@ -119,6 +119,7 @@ pub fn sequence(seed: u64, calls: usize) -> std::io::Result<Count> {
         svm: !random.one_in(8),
         lint: random.one_in(4),
         adversary: random.one_in(4).then(|| random.next()),
+        inject: faults(&mut random),
         ..Options::default()
     };
     let machine = Machine::with(&targets);
@@ -153,6 +154,26 @@ pub fn sequence(seed: u64, calls: usize) -> std::io::Result<Count> {
         sequence.step();
     }
     Ok(sequence.end())
+}
+
+/// Faults of the machine: none, more often than not.
+fn faults(random: &mut Random) -> Vec<Injection> {
+    let mut faults = Vec::new();
+    while random.one_in(3) {
+        let nth = 1 + random.next() % 16;
+        faults.push(match random.below(5) {
+            0 => {
+                let errno = random.of(&[libc::ENOMEM, libc::EINTR, libc::ENODEV, libc::EBUSY, libc::EIO], libc::EINVAL);
+                let nr = IOCTLS[random.below(IOCTLS.len())].nr;
+                Injection::Errno { nr, nth, errno: kfd::Errno::from_raw(errno) }
+            }
+            1 => Injection::LostInterrupt { nth },
+            2 => Injection::VmFault { buffer: Some(nth), offset: random.next() % 0x2000 },
+            3 => Injection::Reset { nth, removal: random.one_in(2) },
+            _ => Injection::Slow { delay: Duration::from_micros(random.next() % 200) },
+        });
+    }
+    faults
 }
 
 /// Sequences that share a process.
