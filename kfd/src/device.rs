@@ -1,6 +1,7 @@
 //! A GPU this process has acquired.
 
 use crate::buffer::{Known, Ledger};
+use crate::errno::Errno;
 use crate::error::{Error, Result};
 use crate::kfd::{Kfd, node_error};
 use crate::system::MmapArgs;
@@ -96,6 +97,11 @@ impl Device {
         self.ledger().nearest(va)
     }
 
+    /// The buffers that are mapped on this GPU.
+    pub fn buffers(&self) -> Vec<Known> {
+        self.ledger().live().to_vec()
+    }
+
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -143,6 +149,30 @@ impl Device {
         let base = arena.start;
         arena.start += len;
         Ok(base)
+    }
+
+    /// Reserves these addresses, which nothing may have.
+    pub(crate) fn reserve_at(&self, purpose: &'static str, addr: usize, len: usize) -> Result<()> {
+        let args = MmapArgs {
+            addr,
+            len,
+            prot: libc::PROT_NONE,
+            flags: libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE,
+            fd: -1,
+            offset: 0,
+        };
+        // SAFETY: MAP_FIXED_NOREPLACE replaces nothing. Kernels before 4.17 do not know it and choose a free range.
+        let address = unsafe { self.kfd.system().mmap(purpose, args) }.map_err(|errno| Error::Mmap {
+            purpose,
+            len: len as u64,
+            errno,
+        })?;
+        if address != addr {
+            // SAFETY: mapped just now.
+            unsafe { self.kfd.system().munmap(address, len) };
+            return Err(Error::Mmap { purpose, len: len as u64, errno: Errno::EEXIST });
+        }
+        Ok(())
     }
 
     pub(crate) fn render_fd(&self) -> i32 {

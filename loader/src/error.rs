@@ -24,14 +24,25 @@ pub enum Error {
         /// Image address of the relocation.
         vaddr: u64,
     },
-    /// Code that the address sanitizer has instrumented.
+    /// Code of the address sanitizer without its runtime.
     #[error(
-        "the image is instrumented by the address sanitizer (symbol '{symbol}'): its accesses look at shadow memory at \
-         (address >> 3) + 0x7fff8000, which is not provided here; build it without -fsanitize=address"
+        "the image is instrumented by the address sanitizer and calls '{symbol}', which nothing in it defines: link it with \
+         the device's side of the sanitizer (ROCm's device library asanrtl; clang does so for HIP with -fgpu-sanitize), or \
+         build it without -fsanitize=address"
     )]
     AddressSanitizer {
-        /// A symbol that shows it.
+        /// A function of the runtime.
         symbol: String,
+    },
+    /// Shadow memory could not be made.
+    #[error("the address sanitizer's shadow memory, {bytes} bytes at {va}: {error}")]
+    Shadow {
+        /// Address.
+        va: GpuVa,
+        /// Bytes.
+        bytes: u64,
+        /// Why.
+        error: kfd::Error,
     },
     /// A 32-bit relocation whose value does not fit.
     #[error("relocation at {vaddr:#x}: {value:#x} does not fit the 32 bits of R_AMDGPU_{kind}")]

@@ -4,6 +4,7 @@ mod report;
 
 use crate::error::Stop;
 use crate::kernarg::{self, Hidden, Kernarg};
+use crate::shadow::Shadow;
 use crate::{DEFAULT_STACK, Error, Image, Shape, Value};
 use aql::{AmdSignal, Fences, KernelDispatch};
 use elf::Kernel;
@@ -62,6 +63,7 @@ pub struct Gpu {
     device: Arc<Device>,
     options: GpuOptions,
     hidden: HiddenBuffers,
+    shadow: Arc<Shadow>,
 }
 
 /// Device addresses that hidden arguments point to; 0 where there is nothing.
@@ -180,12 +182,18 @@ impl Gpu {
             device: device.clone(),
             options,
             hidden: HiddenBuffers::default(),
+            shadow: Arc::new(Shadow::new(device)),
         })
     }
 
     /// Sets what the hidden arguments of the kernels to come point to. The memory must outlive them.
     pub fn set_hidden_buffers(&mut self, hidden: HiddenBuffers) {
         self.hidden = hidden;
+    }
+
+    /// The address sanitizer's shadow memory.
+    pub(crate) fn shadow(&self) -> &Arc<Shadow> {
+        &self.shadow
     }
 
     /// The device.
@@ -326,6 +334,9 @@ impl Gpu {
         if self.queue.write_index() == 0 {
             self.reserve_scratch(private_segment_size, lanes, waves)?;
         }
+        if image.is_instrumented() {
+            self.shadow.update()?;
+        }
         self.control.write_bytes(KERNARG, bytes)?;
         for offset in [aql::signal::START_TS, aql::signal::END_TS] {
             self.control.atomic_u64(SIGNAL + offset as u64)?.store(0, Ordering::Relaxed);
@@ -442,7 +453,7 @@ impl Gpu {
                     let detail = self.detail();
                     let mut notes = self.place(image, &detail);
                     let va = detail.as_ref().and_then(|detail| detail.va).map_or(fault.va, GpuVa);
-                    notes.extend(self.stray(kernel, va));
+                    notes.extend(self.stray(image, kernel, va));
                     return Err(
                         Stop::MemoryFault { kernel: kernel.name().to_owned(), fault: *fault, detail, notes }.into()
                     );

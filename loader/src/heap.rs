@@ -1,6 +1,7 @@
 //! Device memory that a kernel asks for while it runs.
 
 use crate::rpc::DeviceMemory;
+use crate::shadow::Shadow;
 use kfd::{Buffer, Device, Kind};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,12 +11,13 @@ use std::sync::Arc;
 pub(crate) struct Heap {
     device: Arc<Device>,
     buffers: HashMap<u64, Buffer>,
+    shadow: Option<Arc<Shadow>>,
 }
 
 impl Heap {
-    /// No allocations yet.
-    pub fn new(device: &Arc<Device>) -> Heap {
-        Heap { device: device.clone(), buffers: HashMap::new() }
+    /// No allocations yet. Those to come have `shadow`.
+    pub fn new(device: &Arc<Device>, shadow: Option<Arc<Shadow>>) -> Heap {
+        Heap { device: device.clone(), buffers: HashMap::new(), shadow }
     }
 }
 
@@ -24,6 +26,9 @@ impl DeviceMemory for Heap {
         // Whole multiples of 2 MiB start at one.
         let bytes = size.max(1).checked_next_multiple_of(2 << 20)?;
         let buffer = Buffer::new(&self.device, Kind::Vram, bytes, "device malloc").ok()?;
+        if let Some(shadow) = &self.shadow {
+            shadow.update().ok()?;
+        }
         let va = buffer.va().0;
         self.buffers.insert(va, buffer);
         Some(va)

@@ -1,6 +1,6 @@
 //! A code object in device memory.
 
-use crate::Error;
+use crate::{Error, shadow};
 use elf::{CodeObject, Kernel, RelocationKind, Value};
 use kfd::{Buffer, Device, GpuVa, Kind};
 use std::collections::HashMap;
@@ -19,6 +19,7 @@ pub struct Image<'a> {
     first: u64,
     tail: Range<u64>,
     in_system_memory: bool,
+    is_instrumented: bool,
 }
 
 /// Bytes behind the last segment that instruction prefetch may touch.
@@ -34,11 +35,12 @@ impl<'a> Image<'a> {
         bindings: &HashMap<String, u64>,
         tail: u64,
     ) -> Result<Image<'a>, Error> {
-        // Software-lowered LDS comes with the sanitizer only: `__asan_malloc_impl` and others.
-        let sanitizer = |name: &str| name.starts_with("__asan_") || name.ends_with("_asan_globals");
-        if let Some(symbol) = code.symbols().iter().find(|symbol| sanitizer(symbol.name)) {
+        let is_undefined = |symbol: &elf::Symbol| matches!(symbol.place, elf::Place::Undefined);
+        let asan = |symbol: &elf::Symbol| symbol.name.starts_with("__asan_") && is_undefined(symbol);
+        if let Some(symbol) = code.symbols().iter().find(|symbol| asan(symbol)) {
             return Err(Error::AddressSanitizer { symbol: symbol.name.to_owned() });
         }
+        let is_instrumented = shadow::is_instrumented(&code);
         let span = code.span();
         // The buffer is page aligned; segments want no more from lld.
         let first = span.start & !(kfd::PAGE_SIZE - 1);
@@ -93,7 +95,7 @@ impl<'a> Image<'a> {
             }
         }
         buffer.write_bytes(0, &staging)?;
-        let image = Image { code, buffer, first, tail: tail_start..size, in_system_memory };
+        let image = Image { code, buffer, first, tail: tail_start..size, in_system_memory, is_instrumented };
         image.flush()?;
         Ok(image)
     }
@@ -118,6 +120,11 @@ impl<'a> Image<'a> {
     /// Whether it lies in system memory, for want of a large BAR: atomics of the GPU on it then cross the bus.
     pub fn in_system_memory(&self) -> bool {
         self.in_system_memory
+    }
+
+    /// Whether the address sanitizer has instrumented it, so that it needs shadow memory.
+    pub fn is_instrumented(&self) -> bool {
+        self.is_instrumented
     }
 
     /// Device address of an address of the image.

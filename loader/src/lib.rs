@@ -17,6 +17,7 @@ pub mod program;
 pub mod resources;
 pub mod rpc;
 mod service;
+mod shadow;
 mod source;
 pub mod spec;
 

@@ -157,7 +157,8 @@ pub fn run(
             // SAFETY: `host_ptr` checked the range, which starts at a multiple of 64 in a page-aligned buffer; the
             // buffer lives as long as the area, and nothing else of the host touches this part of it.
             let area = unsafe { Area::new(region, at.as_ptr(), shared.clone()) };
-            let server = output.take().map(|output| Server::new(area, output, Box::new(Heap::new(device))));
+            let shadow = image.is_instrumented().then(|| gpu.shadow().clone());
+            let server = output.take().map(|output| Server::new(area, output, Box::new(Heap::new(device, shadow))));
             server.map(|mut server| {
                 if let Some(handler) = program.calls.take() {
                     server.set_handler(handler);
@@ -191,7 +192,7 @@ pub fn run(
         None => None,
         Some(output) => {
             let kernels: Vec<_> = steps.iter().map(|(kernel, shape, _)| (*kernel, *shape)).collect();
-            Some(Services::new(device, code, &kernels, program.services, output)?)
+            Some(Services::new(&gpu, &image, &kernels, program.services, output)?)
         }
     };
     gpu.set_hidden_buffers(services.as_ref().map(Services::buffers).unwrap_or_default());
@@ -248,7 +249,7 @@ pub fn run(
         }
         // What the kernel said last, faulted or not.
         if let Some(services) = &mut services {
-            notes.extend(services.finish()?);
+            notes.extend(services.finish(&image)?);
         }
         if let Some(server) = &mut server {
             while server.poll() == Progress::Served {}

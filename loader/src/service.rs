@@ -5,8 +5,9 @@ use crate::heap::Heap;
 use crate::hostcall::{self, Form, Layout};
 use crate::printf::{Channel, Formats};
 use crate::rpc::Output;
-use crate::{Error, Shape};
-use elf::{CodeObject, Kernel, ValueKind};
+use crate::shadow::Shadow;
+use crate::{Error, Gpu, Image, Shape};
+use elf::{Kernel, ValueKind};
 use kfd::{Buffer, Device, Kind};
 use std::sync::Arc;
 
@@ -38,18 +39,20 @@ pub struct Services {
     heap: Option<Buffer>,
     output: Box<dyn Output>,
     notes: Vec<String>,
+    shadow: Arc<Shadow>,
 }
 
 impl Services {
     /// Makes what the hidden arguments of `kernels` ask for. A kernel's argument alone does not say that it is used, so
     /// nothing here is large.
     pub fn new(
-        device: &Arc<Device>,
-        code: &CodeObject,
+        gpu: &Gpu,
+        image: &Image,
         kernels: &[(&Kernel, Shape)],
         options: ServiceOptions,
         output: Box<dyn Output>,
     ) -> Result<Services, Error> {
+        let (device, code) = (gpu.device(), image.code());
         let wants =
             |kind: ValueKind| kernels.iter().any(|(k, _)| k.metadata.args.iter().any(|arg| arg.value_kind == kind));
         let printf = if wants(ValueKind::HiddenPrintfBuffer) && !code.printf().is_empty() {
@@ -62,8 +65,9 @@ impl Services {
             let properties = &device.node().properties;
             let resident = properties.simd_count.zip(properties.max_waves_per_simd);
             let resident = resident.map_or(1 << 16, |(simds, waves)| u64::from(simds) * u64::from(waves));
+            let shadow = image.is_instrumented().then(|| gpu.shadow().clone());
             let layout = Layout::new(options.hostcall, waves.unwrap_or(1).min(resident.max(1)));
-            let server = hostcall::Server::new(device, layout, Box::new(Heap::new(device)))?;
+            let server = hostcall::Server::new(device, layout, Box::new(Heap::new(device, shadow)))?;
             let heap = match wants(ValueKind::HiddenHeapV1) {
                 true => Some(zeroed(device, HEAP_BYTES, "device heap")?),
                 false => None,
@@ -72,7 +76,7 @@ impl Services {
         } else {
             (None, None)
         };
-        Ok(Services { printf, hostcall, heap, output, notes: Vec::new() })
+        Ok(Services { printf, hostcall, heap, output, notes: Vec::new(), shadow: gpu.shadow().clone() })
     }
 
     /// What the hidden arguments are.
@@ -92,9 +96,13 @@ impl Services {
         Ok(Some(served))
     }
 
-    /// Serves and prints what is left of a kernel that has ended, well or not. Returns lines for the user.
-    pub fn finish(&mut self) -> Result<Vec<String>, Error> {
+    /// Serves and prints what is left of a kernel of `image` that has ended, well or not. Returns lines for the user.
+    pub fn finish(&mut self, image: &Image) -> Result<Vec<String>, Error> {
         while self.poll()? == Some(true) {}
+        if let Some(server) = &mut self.hostcall {
+            let reports = server.take_reports();
+            self.notes.extend(reports.iter().map(|report| self.shadow.explain(report, image)));
+        }
         if let Some(channel) = &mut self.printf {
             self.notes.extend(channel.drain(self.output.as_mut())?);
         }

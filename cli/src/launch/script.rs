@@ -222,13 +222,7 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
         let own =
             planned.iter().filter(|planned| planned.image == index).map(|planned| (&planned.kernel, planned.shape));
         let kernels: Vec<(&Kernel, Shape)> = once.chain(own).collect();
-        services.push(Services::new(
-            &device,
-            image.code(),
-            &kernels,
-            super::services(args, launch),
-            Box::new(Unbuffered),
-        )?);
+        services.push(Services::new(&gpu, image, &kernels, super::services(args, launch), Box::new(Unbuffered))?);
     }
 
     run::catch_interrupts();

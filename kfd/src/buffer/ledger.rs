@@ -11,8 +11,12 @@ const FREED: usize = 256;
 /// What is known of a range that is a buffer, or was one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Addresses.
+    /// Addresses, whole pages.
     pub range: Range<u64>,
+    /// Bytes that were asked for; the rest of the last page is nobody's.
+    pub bytes: u64,
+    /// Which of the device's buffers it is, in the order they were made.
+    pub number: u64,
     /// What it is for.
     pub purpose: Cow<'static, str>,
     /// It was freed.
@@ -31,12 +35,18 @@ impl Known {
 pub(crate) struct Ledger {
     live: Vec<Known>,
     freed: VecDeque<Known>,
+    made: u64,
 }
 
 impl Ledger {
-    pub fn add(&mut self, va: GpuVa, size: u64, purpose: &'static str) {
+    pub fn add(&mut self, va: GpuVa, size: u64, bytes: u64, purpose: &'static str) {
         let range = va.0..va.0.saturating_add(size);
-        self.live.push(Known { range, purpose: purpose.into(), freed: false });
+        self.live.push(Known { range, bytes, number: self.made, purpose: purpose.into(), freed: false });
+        self.made += 1;
+    }
+
+    pub fn live(&self) -> &[Known] {
+        &self.live
     }
 
     pub fn rename(&mut self, va: GpuVa, name: String) {
@@ -68,8 +78,8 @@ mod tests {
     fn the_nearest_range_is_found_and_freed_ones_are_remembered() {
         let mut ledger = Ledger::default();
         assert_eq!(ledger.nearest(GpuVa(0)), None);
-        ledger.add(GpuVa(0x1000), 0x1000, "low");
-        ledger.add(GpuVa(0x8000), 0x1000, "high");
+        ledger.add(GpuVa(0x1000), 0x1000, 0x1000, "low");
+        ledger.add(GpuVa(0x8000), 0x1000, 0x1000, "high");
         ledger.rename(GpuVa(0x8000), "argument 'out'".to_owned());
         let near = |ledger: &Ledger, va| {
             let known = ledger.nearest(GpuVa(va)).unwrap();
@@ -81,10 +91,10 @@ mod tests {
         ledger.free(GpuVa(0x8000));
         assert_eq!(near(&ledger, 0x8000), ("argument 'out'".to_owned(), 0, true));
         // The address is used again.
-        ledger.add(GpuVa(0x8000), 0x1000, "new");
+        ledger.add(GpuVa(0x8000), 0x1000, 0x1000, "new");
         assert_eq!(near(&ledger, 0x8000), ("new".to_owned(), 0, false));
         for at in 0..2 * FREED as u64 {
-            ledger.add(GpuVa(at << 32), 0x1000, "many");
+            ledger.add(GpuVa(at << 32), 0x1000, 0x1000, "many");
             ledger.free(GpuVa(at << 32));
         }
         assert_eq!(ledger.freed.len(), FREED);

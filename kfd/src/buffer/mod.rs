@@ -67,6 +67,8 @@ pub struct Buffer {
     purpose: &'static str,
     va: GpuVa,
     size: u64,
+    /// Bytes asked for.
+    bytes: u64,
     flags: u32,
     handle: Option<u64>,
     mapped: bool,
@@ -90,18 +92,50 @@ impl Buffer {
 
     /// As [`Buffer::new`] with `ALLOC_MEM_FLAGS_*` of the caller's choice: VRAM or GTT with any rights.
     pub fn with_flags(device: &Arc<Device>, flags: u32, size: u64, purpose: &'static str) -> Result<Buffer> {
-        let bytes = page_up(size).filter(|bytes| *bytes > 0).ok_or(Error::Size {
+        let pages = page_up(size).filter(|bytes| *bytes > 0).ok_or(Error::Size {
             what: purpose,
             size,
             rule: "a buffer has 1 byte at least, and its pages fit 64 bits",
         })?;
-        let mut buffer = Buffer::reserve(device, flags, bytes, purpose)?;
-        let mmap_offset = buffer.allocate(0)?;
-        if flags & (GTT | PUBLIC) != 0 {
-            buffer.map_host(mmap_offset)?;
+        let mut buffer = Buffer::reserve(device, flags, pages, purpose)?;
+        buffer.bytes = size;
+        buffer.make()
+    }
+
+    /// As [`Buffer::new`] at an address, where nothing of this process may lie. `va` and `size` are whole pages; there are
+    /// no inaccessible pages around it.
+    pub fn at(device: &Arc<Device>, kind: Kind, va: GpuVa, size: u64, purpose: &'static str) -> Result<Buffer> {
+        if size == 0 || !size.is_multiple_of(PAGE_SIZE) || !va.0.is_multiple_of(PAGE_SIZE) {
+            let rule = "memory at an address of choice begins at a page and has whole pages";
+            return Err(Error::Size { what: purpose, size, rule });
         }
-        buffer.map_gpu()?;
-        Ok(buffer)
+        let mut buffer = Buffer {
+            device: device.clone(),
+            purpose,
+            va,
+            size,
+            bytes: size,
+            flags: kind.flags(),
+            handle: None,
+            mapped: false,
+            reservation: None,
+            host: None,
+        };
+        buffer.check_range()?;
+        let (base, len) = (va.0 as usize, size as usize);
+        device.reserve_at(purpose, base, len)?;
+        buffer.reservation = Some(Reservation { base, len });
+        buffer.make()
+    }
+
+    /// Allocates and maps what is reserved.
+    fn make(mut self) -> Result<Buffer> {
+        let mmap_offset = self.allocate(0)?;
+        if self.flags & (GTT | PUBLIC) != 0 {
+            self.map_host(mmap_offset)?;
+        }
+        self.map_gpu()?;
+        Ok(self)
     }
 
     /// Makes memory of this process accessible to the GPU at the same address (USERPTR).
@@ -128,6 +162,7 @@ impl Buffer {
             purpose,
             va: GpuVa(va),
             size,
+            bytes: size,
             flags: USERPTR | WRITABLE | EXECUTABLE | COHERENT,
             handle: None,
             mapped: false,
@@ -155,6 +190,7 @@ impl Buffer {
             purpose,
             va: GpuVa(va),
             size,
+            bytes: size,
             flags,
             handle: None,
             mapped: false,
@@ -239,7 +275,7 @@ impl Buffer {
             return Err(Error::NotMapped { purpose: self.purpose, n_success });
         }
         self.mapped = true;
-        self.device.ledger().add(self.va, self.size, self.purpose);
+        self.device.ledger().add(self.va, self.size, self.bytes, self.purpose);
         Ok(())
     }
 

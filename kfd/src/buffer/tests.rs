@@ -47,6 +47,22 @@ fn big_buffers_are_aligned() {
 }
 
 #[test]
+fn memory_at_an_address_of_choice() {
+    let (device, _) = Script::machine().device();
+    let (a, b) = (GpuVa(0x1000_0000_0000), GpuVa(0x1000_0000_1000));
+    let buffer = Buffer::at(&device, Kind::Control, a, 2 * PAGE_SIZE, "here").unwrap();
+    assert_eq!((buffer.va(), buffer.size()), (a, 2 * PAGE_SIZE));
+    buffer.write_bytes(2 * PAGE_SIZE - 1, &[7]).unwrap();
+    let taken = Buffer::at(&device, Kind::Control, b, PAGE_SIZE, "there").unwrap_err();
+    assert!(matches!(taken, Error::Mmap { errno: Errno::EEXIST, .. }), "{taken}");
+    drop(buffer);
+    assert_eq!(Buffer::at(&device, Kind::Control, b, PAGE_SIZE, "there").unwrap().va(), b);
+    for (va, size) in [(a, 0), (a, 1), (GpuVa(a.0 + 1), PAGE_SIZE)] {
+        assert!(matches!(Buffer::at(&device, Kind::Control, va, size, "odd"), Err(Error::Size { .. })));
+    }
+}
+
+#[test]
 fn flags_of_each_kind() {
     let flags = [Kind::Vram, Kind::VramHostVisible, Kind::Control, Kind::System].map(Kind::flags);
     assert_eq!(flags, [0xc000_0001, 0xe000_0001, 0xc600_0002, 0xc000_0002]);

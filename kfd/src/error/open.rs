@@ -170,6 +170,7 @@ pub(super) fn mmap_advice(errno: Errno) -> Option<&'static str> {
     Some(match errno {
         Errno::ENOMEM => "look at ulimit -v and at /proc/sys/vm/max_map_count",
         Errno::EINVAL => "a forked child has to open /dev/kfd itself",
+        Errno::EEXIST => "something of this process lies at the addresses that are needed: /proc/self/maps lists it",
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 
 use super::{Gpu, KERNARG};
 use crate::Image;
+use crate::shadow::shadowed;
 use aql::Packet;
 use elf::{Kernel, ValueKind};
 use kfd::{Buffer, GpuVa, Known};
@@ -24,10 +25,21 @@ impl Gpu {
     }
 
     /// What lies around an address that a kernel should not have touched.
-    pub(super) fn stray(&self, kernel: &Kernel, va: GpuVa) -> Vec<String> {
+    pub(super) fn stray(&self, image: &Image, kernel: &Kernel, va: GpuVa) -> Vec<String> {
+        if let Some(address) = shadowed(va.0).filter(|_| image.is_instrumented()) {
+            let mut lines = vec![format!(
+                "it is the address sanitizer's shadow of {address:#x}: the kernel is about to access that, and no buffer is near"
+            )];
+            lines.extend(self.around(kernel, GpuVa(address)));
+            return lines;
+        }
+        self.around(kernel, va)
+    }
+
+    fn around(&self, kernel: &Kernel, va: GpuVa) -> Vec<String> {
         let near = self.device.nearest_buffer(va).filter(|_| va.0 >= NULL_PAGES);
         let around = near.as_ref().map(|known| {
-            let Known { range, purpose, freed } = known;
+            let Known { range, purpose, freed, .. } = known;
             let what = format!(
                 "{}{purpose}, {:#x}..{:#x}",
                 if *freed { "freed memory: " } else { "" },

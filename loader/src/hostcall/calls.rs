@@ -27,6 +27,8 @@ mod descriptor {
 /// Bytes of a message the host keeps at most; more is a damaged one.
 const LONGEST: usize = 1 << 24;
 const ERROR: u64 = u64::MAX;
+/// Reports of the address sanitizer that are kept between two looks.
+const REPORTS: usize = 16;
 
 /// The services and their state.
 pub struct Calls {
@@ -36,12 +38,60 @@ pub struct Calls {
     next: u64,
     refused: BTreeSet<u32>,
     complaints: Vec<String>,
+    reports: Vec<Report>,
+}
+
+/// What the address sanitizer tells of the work-items of a wave that made the same access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Least address.
+    pub address: u64,
+    /// Highest one.
+    pub last: u64,
+    /// Where the call of the report returns to.
+    pub pc: u64,
+    /// Work-group.
+    pub group: [u64; 3],
+    /// Wave of the work-group.
+    pub wave: u64,
+    /// A load rather than a store.
+    pub is_read: bool,
+    /// Bytes of the access.
+    pub bytes: u64,
+    /// Work-items.
+    pub items: u64,
+}
+
+impl Report {
+    fn new(words: &[u64; 8]) -> Report {
+        let [address, pc, x, y, z, wave, is_read, bytes] = *words;
+        Report { address, last: address, pc, group: [x, y, z], wave, is_read: is_read != 0, bytes, items: 1 }
+    }
+
+    /// Takes another work-item in, if it did the same.
+    fn merge(&mut self, other: &Report) -> bool {
+        let key = |report: &Report| (report.pc, report.group, report.wave, report.is_read, report.bytes);
+        if key(self) != key(other) {
+            return false;
+        }
+        self.address = self.address.min(other.address);
+        self.last = self.last.max(other.last);
+        self.items += other.items;
+        true
+    }
 }
 
 impl Calls {
     /// No messages under way.
     pub fn new(memory: Box<dyn DeviceMemory>) -> Calls {
-        Calls { memory, messages: HashMap::new(), next: 0, refused: BTreeSet::new(), complaints: Vec::new() }
+        Calls {
+            memory,
+            messages: HashMap::new(),
+            next: 0,
+            refused: BTreeSet::new(),
+            complaints: Vec::new(),
+            reports: Vec::new(),
+        }
     }
 
     /// Serves one lane; the answer is the first words of its slot.
@@ -60,11 +110,11 @@ impl Calls {
                 [va.unwrap_or(0), 0]
             }
             service::SANITIZER => {
-                let [address, pc, x, y, z, wave, access, size] = words;
-                let access = if *access != 0 { "read" } else { "write" };
-                self.complain(format!(
-                    "address sanitizer: {access} of {size} bytes at {address:#x}, pc {pc:#x}, work-group ({x}, {y}, {z}) wave {wave}"
-                ));
+                let report = Report::new(words);
+                // A kernel of a million lanes may have a million reports.
+                if !self.reports.iter_mut().any(|known| known.merge(&report)) && self.reports.len() < REPORTS {
+                    self.reports.push(report);
+                }
                 [0; 2]
             }
             _ => {
@@ -139,6 +189,10 @@ impl Calls {
         }
     }
 
+    pub(super) fn take_reports(&mut self) -> Vec<Report> {
+        std::mem::take(&mut self.reports)
+    }
+
     pub(super) fn take_complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.complaints)
     }
@@ -198,6 +252,18 @@ mod tests {
         assert_eq!(calls.serve(2, &part(id(first) | 2, b"text\0"), &mut out)[0], 11);
         assert_eq!((&out.0[..], &out.1[..]), (&b"n=7 s=text\n"[..], &b"to stderr\n"[..]));
         assert!(calls.take_complaints().is_empty());
+    }
+
+    #[test]
+    fn reports_of_a_wave_are_one() {
+        let (mut calls, mut out) = (Calls::new(Box::new(Memory(Vec::new()))), Out::default());
+        for (address, wave) in [(0x1010, 0), (0x1000, 0), (0x1020, 1)] {
+            calls.serve(4, &[address, 0x5678, 1, 2, 3, wave, 1, 8], &mut out);
+        }
+        let reports = calls.take_reports();
+        let items: Vec<_> = reports.iter().map(|report| (report.address, report.last, report.items)).collect();
+        assert_eq!(items, [(0x1000, 0x1010, 2), (0x1020, 0x1020, 1)]);
+        assert!(calls.take_reports().is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 mod calls;
 
-pub use calls::Calls;
+pub use calls::{Calls, Report};
 
 use crate::Error;
 use crate::rpc::{DeviceMemory, Output};
@@ -241,6 +241,11 @@ impl Server {
             }
         }
         Ok(())
+    }
+
+    /// What the address sanitizer found since the last time.
+    pub fn take_reports(&mut self) -> Vec<Report> {
+        self.calls.take_reports()
     }
 
     /// What went wrong since the last time, one line each.

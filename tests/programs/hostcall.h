@@ -1,0 +1,107 @@
+// The device's side of hostcall: takes a packet, fills it, passes it to the host and waits for the answer. One lane a wave
+// calls here; packets are shared by all waves. PHASES chooses the newer layout of the buffer.
+#pragma once
+#include "gpu.h"
+#ifdef PHASES
+typedef struct {
+  u64 active;
+  u32 service;
+} Header;
+typedef struct {
+  u32 *device_phase, *host_phase, *occupied;
+  Header *headers;
+  u64 (*payloads)[64][8];
+  u64 doorbell;
+  u32 packets;
+} Buffer;
+#else
+typedef struct {
+  u64 next, active;
+  u32 service, control;
+} Header;
+typedef struct {
+  Header *headers;
+  u64 (*payloads)[64][8];
+  u64 doorbell, free, ready, mask;
+} Buffer;
+#endif
+
+#define LOAD(p) __scoped_atomic_load_n(p, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_SYSTEM)
+
+static Buffer *shared(void) {
+#ifdef V4
+  enum { SLOT = 3 };
+#else
+  enum { SLOT = 10 };
+#endif
+  return (Buffer *)((__attribute__((address_space(4))) u64 *)__builtin_amdgcn_implicitarg_ptr())[SLOT];
+}
+
+#ifdef PHASES
+// A packet is the device's while the two phases are equal, and one wave's while its bit of the occupied ones is set.
+static NOINLINE u64 call(u32 service, const u64 *words) {
+  Buffer *buffer = shared();
+  u32 index = 0;
+  for (;; index = index + 1 < buffer->packets ? index + 1 : 0) {
+    u32 bit = 1u << (index % 32);
+    if (__scoped_atomic_fetch_or(&buffer->occupied[index / 32], bit, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE) & bit)
+      continue;
+    if (LOAD(&buffer->device_phase[index]) == LOAD(&buffer->host_phase[index]))
+      break;
+    __scoped_atomic_fetch_and(&buffer->occupied[index / 32], ~bit, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+  }
+  u32 lane = __builtin_ctzl(__builtin_amdgcn_read_exec());
+  u64 *slot = buffer->payloads[index][lane];
+  for (u32 i = 0; i < 8; i++)
+    slot[i] = words[i];
+  buffer->headers[index].active = 1ul << lane;
+  buffer->headers[index].service = service;
+  u32 phase = LOAD(&buffer->device_phase[index]) ^ 1;
+  __scoped_atomic_store_n(&buffer->device_phase[index], phase, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+  __scoped_atomic_fetch_add((u64 *)(buffer->doorbell + 8), 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+  while (LOAD(&buffer->host_phase[index]) != phase)
+    __builtin_amdgcn_s_sleep(1);
+  u64 answer = __scoped_atomic_load_n(&slot[0], __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+  __scoped_atomic_fetch_and(&buffer->occupied[index / 32], ~(1u << (index % 32)), __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
+  return answer;
+}
+#else
+static u64 swap(u64 *word, u64 *expected, u64 desired) {
+  return __scoped_atomic_compare_exchange_n(word, expected, desired, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE,
+                                            __MEMORY_SCOPE_SYSTEM);
+}
+
+static void push(Buffer *buffer, u64 *stack, u64 at) {
+  Header *header = &buffer->headers[at & buffer->mask];
+  u64 top = LOAD(stack);
+  do {
+    header->next = top;
+  } while (!swap(stack, &top, at));
+}
+
+static NOINLINE u64 call(u32 service, const u64 *words) {
+  Buffer *buffer = shared();
+  u64 at = LOAD(&buffer->free);
+  while (!swap(&buffer->free, &at, LOAD(&buffer->headers[at & buffer->mask].next)))
+    ;
+  u64 index = at & buffer->mask;
+  Header *header = &buffer->headers[index];
+  u32 lane = __builtin_ctzl(__builtin_amdgcn_read_exec());
+  u64 *slot = buffer->payloads[index][lane];
+  for (u32 i = 0; i < 8; i++)
+    slot[i] = words[i];
+  header->active = 1ul << lane;
+  header->service = service;
+  __scoped_atomic_store_n(&header->control, 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+  push(buffer, &buffer->ready, at);
+  __scoped_atomic_fetch_add((u64 *)(buffer->doorbell + 8), 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+  while (LOAD(&header->control) & 1)
+    __builtin_amdgcn_s_sleep(1);
+  u64 answer = __scoped_atomic_load_n(&slot[0], __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+  // The tag changes with every use.
+  u64 next = at + buffer->mask + 1;
+  push(buffer, &buffer->free, next == 0 ? buffer->mask + 1 : next);
+  return answer;
+}
+#endif
+
