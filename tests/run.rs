@@ -51,6 +51,19 @@ fn the_value_of_main_becomes_the_exit_status() {
     }
 }
 
+/// How fast is for the benchmark to say; that calls after a pause are answered at all is for the test.
+#[test]
+fn calls_after_a_pause_are_answered() {
+    for target in ["gfx90a", "gfx1100"] {
+        let output = emulated(&[], &image(&format!("latency.{target}")), &["short"]);
+        assert_eq!(status(&output, 0), "");
+        let lines = text(&output.stdout);
+        let pauses: Vec<&str> =
+            lines.lines().filter_map(|line| line.split(" us before a call: median ").next()).collect();
+        assert_eq!(pauses, ["0", "200"], "{target}: {lines}");
+    }
+}
+
 #[test]
 fn hello_prints_its_arguments() {
     for target in TARGETS {

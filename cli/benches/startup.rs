@@ -2,7 +2,8 @@
 //!
 //! Programs on the emulated machine, each run many times: wall time of one run, and its CPU time by the process's own
 //! account (`wait4`), all threads together. The kernel may count the CPU time of short threads in ticks, so only the mean
-//! of many runs means something. The last table tells what ports of remote calls cost in memory.
+//! of many runs means something. Then how long the host takes to answer a remote call, and what ports of remote calls cost
+//! in memory.
 //!
 //! Programs linked with LLVM's libc are measured where a folder of them is at hand (`KFDRUN_CASES`, or `../shared/cases`
 //! beside the repository), the repository's own always.
@@ -76,6 +77,16 @@ fn main() {
         }
         report(&format!("sum.{target}"), &own(&format!("sum.{target}")), &["20", "22"]);
         report(&format!("hello.{target}"), &own(&format!("hello.{target}")), &["a", "b"]);
+    }
+    println!("\nA remote call, by the GPU's clock (tests/programs/latency.c):\n");
+    for target in ["gfx90a", "gfx1100"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+            .args(["--device", "emu"])
+            .arg(own(&format!("latency.{target}")))
+            .stderr(Stdio::inherit())
+            .output();
+        let text = output.map_or_else(|error| error.to_string(), |o| String::from_utf8_lossy(&o.stdout).into_owned());
+        text.lines().for_each(|line| println!("{target}: {line}"));
     }
     println!("\n| hello.gfx90a | area of the ports, KiB | peak memory of the process, KiB |\n|---|---|---|");
     for groups in ["64", "4096"] {

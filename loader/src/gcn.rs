@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const KERNELS: [&str; 3] = ["_init_array", "main", "_fini_array"];
 
@@ -65,9 +65,6 @@ mod entry {
 
 /// What the value word holds until the program sets it.
 const UNSET: u32 = 0xcafe_0000;
-
-/// Longest time between looks at the ring.
-const POLL: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(2));
 
 /// Runs a program.
 pub fn run(
@@ -123,21 +120,15 @@ pub fn run(
         // The metadata's kernarg size is not that of the block.
         let kernarg = Kernarg { bytes: bytes.clone(), group_segment_size: kernel.metadata.group_segment_fixed_size };
         let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let (mut left, mut sleep, mut broken) = (None, POLL.0, None);
+        let (mut left, mut broken) = (None, None);
         let result = gpu.dispatch_bytes(&image, kernel, &shape, &kernarg, timeout, &mut |state| {
             if !on_wait(state) {
                 left = Some((state.signal, state.value));
                 return Pending::Leave;
             }
             match ring.take(program.output.as_mut(), false) {
-                Ok(true) => {
-                    sleep = POLL.0;
-                    Pending::Again
-                }
-                Ok(false) => {
-                    sleep = (sleep + sleep / 4).min(POLL.1);
-                    Pending::Sleep(sleep)
-                }
+                Ok(true) => Pending::Again,
+                Ok(false) => Pending::Poll,
                 Err(error) => {
                     broken = Some(error);
                     Pending::Leave

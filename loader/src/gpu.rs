@@ -119,6 +119,8 @@ pub struct WaitState<'k> {
 pub enum Pending {
     /// Nothing to do before the kernel completes or this much time has passed.
     Sleep(Duration),
+    /// The kernel may ask for something at any moment: call again within tens of microseconds.
+    Poll,
     /// It served the kernel: look again at once.
     Again,
     /// Leave the kernel: the program has ended, or the user has had enough.
@@ -134,6 +136,8 @@ pub enum Finished {
     Left,
 }
 
+/// Sleeps between looks at what the kernel asks for: at first, and at most. Each is an eighth longer than the one before.
+const NAP: (Duration, Duration) = (Duration::from_micros(20), Duration::from_micros(50));
 /// How long a wait looks at the signal before it sleeps.
 const SPIN: Duration = Duration::from_micros(50);
 /// Longest time between looks at the fault events.
@@ -392,6 +396,7 @@ impl Gpu {
         let signal_va = self.signal_va();
         let mut looked = start;
         let mut idle_since = start;
+        let mut nap = NAP.0;
         loop {
             let value = self.signal()?.load(Ordering::Acquire);
             if value == 0 {
@@ -418,24 +423,27 @@ impl Gpu {
                 Pending::Leave => return Ok(Finished::Left),
                 Pending::Again => {
                     idle_since = Instant::now();
+                    nap = NAP.0;
                     continue;
                 }
-                Pending::Sleep(longest) => longest.min(timeout.map_or(longest, |limit| limit - elapsed)),
+                Pending::Poll => None,
+                Pending::Sleep(longest) => Some(longest.min(timeout.map_or(longest, |limit| limit - elapsed))),
             };
             if idle_since.elapsed() < SPIN {
                 std::hint::spin_loop();
                 continue;
             }
-            // Short sleeps serve a device that talks to the host; the events are looked at now and then. Longer ones
-            // are spent in the kernel, which wakes this thread.
-            if sleep < LOOK {
-                std::thread::sleep(sleep);
+            // Naps serve a device that talks to the host; the events are looked at now and then. Longer sleeps are spent in
+            // the kernel, which wakes this thread.
+            if sleep.is_none() {
+                std::thread::sleep(nap);
+                nap = (nap + nap / 8).min(NAP.1);
                 if looked.elapsed() < LOOK {
                     continue;
                 }
             }
             looked = Instant::now();
-            let block = if sleep < LOOK { Duration::ZERO } else { sleep };
+            let block = sleep.unwrap_or_default();
             let events = [&self.done, &self.memory_fault, &self.hw_exception];
             if let Wait::Fired(fired) = self.events.wait(&events, Some(block))? {
                 self.faults(image, kernel, &fired)?;

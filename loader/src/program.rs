@@ -65,8 +65,6 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
-/// Least and most time between looks at the calls of a program that makes none.
-const POLL: (Duration, Duration) = (Duration::from_micros(20), Duration::from_micros(200));
 /// Time between looks at the caller of a program that makes no calls.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -216,7 +214,7 @@ pub fn run(
         }
         let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let launch = Launch { shape, values, dynamic_lds: 0, timeout };
-        let (mut left, mut sleep, mut broken) = (None, POLL.0, None);
+        let (mut left, mut broken) = (None, None);
         let result = gpu.dispatch(&image, kernel, &launch, &mut |state| {
             if !on_wait(state) {
                 left = Some((state.signal, state.value));
@@ -237,12 +235,7 @@ pub fn run(
                 },
                 (None, None) => return Pending::Sleep(TICK),
             };
-            if served {
-                sleep = POLL.0;
-                return Pending::Again;
-            }
-            sleep = (sleep + sleep / 8).min(POLL.1);
-            Pending::Sleep(sleep)
+            if served { Pending::Again } else { Pending::Poll }
         });
         if let Some(error) = broken {
             return Err(error);

@@ -35,6 +35,7 @@ done
 for target in gfx90a gfx1100; do
   build env "$target" env.c start.c rpc.c
   build prices "$target" prices.c start.c rpc.c
+  build latency "$target" latency.c start.c rpc.c
   build hello-rpc19 "$target" -DRPC=19 hello.c start.c rpc.c
   build hello-rpc23 "$target" -DRPC=23 hello.c start.c rpc.c
 done

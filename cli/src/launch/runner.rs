@@ -177,17 +177,14 @@ fn summary(kernel: &str, launches: u32, ticks: &mut [u64], tick: f64) -> String 
 /// What is done while a kernel runs.
 struct Wait<'s> {
     services: &'s mut Services,
-    sleep: Duration,
     shown: Duration,
     left: Option<(kfd::GpuVa, i64)>,
     broken: Option<loader::Error>,
 }
 
 impl Wait<'_> {
-    const POLL: (Duration, Duration) = (Duration::from_micros(20), Duration::from_micros(200));
-
     fn new(services: &mut Services) -> Wait<'_> {
-        Wait { services, sleep: Wait::POLL.0, shown: Duration::ZERO, left: None, broken: None }
+        Wait { services, shown: Duration::ZERO, left: None, broken: None }
     }
 
     fn look(&mut self, state: &WaitState) -> Pending {
@@ -197,14 +194,8 @@ impl Wait<'_> {
         }
         match self.services.poll() {
             Ok(None) => Pending::Sleep(Duration::from_millis(100)),
-            Ok(Some(true)) => {
-                self.sleep = Wait::POLL.0;
-                Pending::Again
-            }
-            Ok(Some(false)) => {
-                self.sleep = (self.sleep + self.sleep / 8).min(Wait::POLL.1);
-                Pending::Sleep(self.sleep)
-            }
+            Ok(Some(true)) => Pending::Again,
+            Ok(Some(false)) => Pending::Poll,
             Err(error) => {
                 self.broken = Some(error);
                 Pending::Leave

@@ -238,7 +238,7 @@ impl<'a> Worker<'a> {
             }
             if idle > SPINS {
                 // Host threads answer what the waves wait for; they may need this processor.
-                std::thread::sleep(Duration::from_micros(if idle > 16 * SPINS { 100 } else { 20 }));
+                std::thread::sleep(Duration::from_micros(if idle > 16 * SPINS { 40 } else { 20 }));
             } else if idle > 0 {
                 std::thread::yield_now();
             }
