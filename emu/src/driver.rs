@@ -3,7 +3,7 @@
 use crate::cp::Bell;
 use crate::kernel::backing::{PAGE, Pages, memfd};
 use crate::kernel::file::{self, File};
-use crate::kernel::{Kernel, Options, call, mmap, user};
+use crate::kernel::{Kernel, Options, call, drm, mmap, user};
 use crate::machine::Machine;
 use kfd::Errno;
 use std::collections::BTreeMap;
@@ -155,10 +155,7 @@ impl kfd::Driver for EmulatedDriver {
         };
         match &*file {
             File::Kfd { process } => call::ioctl(&self.kernel, process, request, arg)?,
-            File::Render { .. } => {
-                self.kernel.note(|| format!("ioctl {request:#010x} on a render node: no DRM request is emulated"));
-                return Err(Errno::EINVAL);
-            }
+            File::Render { device, .. } => drm::ioctl(&self.kernel, device, request, arg)?,
             File::DmaBuf(_) => return Err(Errno::ENOTTY),
         }
         Ok(0)

@@ -7,7 +7,7 @@ use crate::kfd::{Kfd, node_error};
 use crate::system::MmapArgs;
 use crate::topology::{MemBank, Node};
 use crate::types::{GfxTarget, GpuId, GpuVa};
-use crate::uapi::{self, sysfs};
+use crate::uapi::{self, Ioctl as _, Pod as _, sysfs};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -104,6 +104,21 @@ impl Device {
 
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Frequency in Hz of the counter that `s_memrealtime` reads. Asks the render node (AMDGPU_INFO).
+    pub fn counter_frequency(&self) -> Result<u64> {
+        let mut place = [0u8; size_of::<uapi::DrmDeviceInfo>()];
+        let mut args = uapi::DrmInfo {
+            return_pointer: place.as_mut_ptr() as u64,
+            return_size: place.len() as u32,
+            query: uapi::DRM_INFO_DEV_INFO,
+            ..Default::default()
+        };
+        let result = self.kfd.system().ioctl(self.render_fd, &mut args);
+        result.map_err(|errno| Error::Ioctl { name: uapi::DrmInfo::NAME, request: uapi::DrmInfo::REQUEST, errno })?;
+        let khz = uapi::DrmDeviceInfo::from_prefix(&place).unwrap_or_default().gpu_counter_freq;
+        (khz != 0).then_some(u64::from(khz) * 1000).ok_or(Error::NoCounterFrequency { gpu: self.gpu })
     }
 
     /// Memory banks of the node; reads the topology.

@@ -166,6 +166,19 @@ pub fn run(
         }
     };
 
+    // LLVM's libc takes the time of the GPU's clock with this; images come with 100 MHz.
+    let mut notes = Vec::new();
+    if let Some(vaddr) =
+        image.code().symbol("__llvm_libc_clock_freq").filter(|symbol| symbol.size == 8).and_then(|s| s.vaddr())
+    {
+        match device.counter_frequency() {
+            Ok(hertz) => image.write(vaddr, &hertz.to_le_bytes())?,
+            Err(error) => {
+                notes.push(format!("the program's clock is what its image says, for want of the GPU's: {error}"))
+            }
+        }
+    }
+
     let once = Shape::of_items([1; 3], [1; 3]).unwrap_or(shape);
     let argc = Value::from(argv.len() as u32);
     let strings = [argc, Value::Address(base), Value::Address(base + envp_at)];
@@ -201,7 +214,6 @@ pub fn run(
     }
 
     let deadline = program.timeout.map(|timeout| Instant::now() + timeout);
-    let mut notes = Vec::new();
     if image.in_system_memory() {
         notes.push(
             "the device has no large BAR: the image lies in system memory, where atomics need PCIe support".to_owned(),

@@ -12,6 +12,7 @@ pub mod cwsr;
 pub mod debug;
 pub mod device;
 pub mod doorbell;
+pub mod drm;
 pub mod event;
 pub mod file;
 pub mod memory;

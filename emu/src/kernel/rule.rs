@@ -116,7 +116,7 @@ impl Call<'_> {
 
 /// All tables by request, in the order they are applied.
 pub fn all() -> Vec<(&'static str, Vec<RuleText>)> {
-    use super::{criu, debug, event, memory, misc, mmap, queue, svm};
+    use super::{criu, debug, drm, event, memory, misc, mmap, queue, svm};
     let mut all = Vec::new();
     all.extend(misc::rule_texts());
     all.extend(memory::rule_texts());
@@ -126,6 +126,7 @@ pub fn all() -> Vec<(&'static str, Vec<RuleText>)> {
     all.extend(debug::rule_texts());
     all.extend(criu::rule_texts());
     all.extend(mmap::rule_texts());
+    all.extend(drm::rule_texts());
     all
 }
 

@@ -163,6 +163,9 @@ pub mod cpu {
     pub const CLOCK_MHZ: u32 = 4950;
 }
 
+/// Frequency of [`gpu_clock`], in kHz.
+pub const CLOCK_KHZ: u32 = 100_000;
+
 /// The GPUs' constant clock, of 100 MHz: dispatch timestamps, GET_CLOCK_COUNTERS and `s_memrealtime` count in it.
 pub fn gpu_clock() -> u64 {
     crate::cu::wave::Wave::realtime()

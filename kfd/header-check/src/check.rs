@@ -97,6 +97,26 @@ impl Plan {
         plan
     }
 
+    /// Asks about what is used of `drm/amdgpu_drm.h`. Of structures that are there in part, only members are compared.
+    pub fn drm(&mut self) {
+        for layout in uapi::DRM_STRUCTS {
+            for field in layout.fields.iter().filter(|field| !field.c_name.is_empty()) {
+                self.member(layout, field, field.c_name);
+            }
+        }
+        let size = "sizeof(struct drm_amdgpu_info)";
+        self.ask(
+            Kind::Structure,
+            "struct drm_amdgpu_info".to_string(),
+            size.to_string(),
+            size_of::<uapi::DrmInfo>() as u64,
+        );
+        let request = "DRM_IOCTL_AMDGPU_INFO";
+        self.ask(Kind::Request, request.to_string(), request.to_string(), u64::from(uapi::DRM_IOCTL_AMDGPU_INFO));
+        let query = "AMDGPU_INFO_DEV_INFO";
+        self.ask(Kind::Constant, query.to_string(), query.to_string(), u64::from(uapi::DRM_INFO_DEV_INFO));
+    }
+
     fn structure(&mut self, layout: &uapi::Layout, header: &Header, minor: u32) {
         let name = layout.c_name;
         let Some(members) = header.structs.get(name) else {
@@ -110,12 +130,17 @@ impl Plan {
                 self.newer.push((format!("{name}.{}", field.name()), uapi::MINOR_VERSION));
                 continue;
             };
-            let expression = format!(
-                "(unsigned long long)offsetof(struct {name}, {member}) << 32 | sizeof(((struct {name} *)0)->{member})"
-            );
-            let expected = (field.offset as u64) << 32 | field.size as u64;
-            self.ask(Kind::Field, format!("{name}.{member} (offset << 32 | size)"), expression, expected);
+            self.member(layout, field, member);
         }
+    }
+
+    fn member(&mut self, layout: &uapi::Layout, field: &uapi::FieldLayout, member: &str) {
+        let name = layout.c_name;
+        let expression = format!(
+            "(unsigned long long)offsetof(struct {name}, {member}) << 32 | sizeof(((struct {name} *)0)->{member})"
+        );
+        let expected = (field.offset as u64) << 32 | field.size as u64;
+        self.ask(Kind::Field, format!("{name}.{member} (offset << 32 | size)"), expression, expected);
     }
 
     fn ask(&mut self, kind: Kind, what: String, expression: String, expected: u64) {

@@ -1,4 +1,4 @@
-//! Compares `kfd::uapi` with a kernel's `kfd_ioctl.h` and `kfd_sysfs.h`.
+//! Compares `kfd::uapi` with a kernel's `kfd_ioctl.h`, `kfd_sysfs.h` and, of `amdgpu_drm.h`, what is used of it.
 //!
 //! Generates a C program that prints every size, offset, request number and constant, compiles it with `cc` (or `$CC`)
 //! against the headers, and compares. Exit status: 0 all equal, 1 mismatches, 2 could not check.
@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode};
 
 const USAGE: &str = "usage: kfdrun-header-check [--include DIR]
 
-DIR holds kfd_ioctl.h and kfd_sysfs.h, or a folder linux/ with them. Without it, the newest
+DIR holds kfd_ioctl.h and kfd_sysfs.h, with ../drm/amdgpu_drm.h, or a folder linux/ with them. Without it, the newest
 /usr/src/linux-headers-*/include/uapi is taken (Debian: package linux-headers-*-common).";
 
 #[derive(Debug, thiserror::Error)]
@@ -59,8 +59,11 @@ fn run() -> Result<usize, Error> {
         text += &std::fs::read_to_string(path).map_err(|error| Error::Io(path.clone(), error))?;
     }
     let minor = minor_version(&text).ok_or_else(|| Error::NoVersion(paths[0].clone()))?;
-    let plan = Plan::new(&header::parse(&text), minor);
-    let output = compile_and_run(&plan, &paths)?;
+    let mut plan = Plan::new(&header::parse(&text), minor);
+    plan.drm();
+    // kfd_ioctl.h includes a file beside this one, so it is there.
+    let drm = folder.join("../drm/amdgpu_drm.h");
+    let output = compile_and_run(&plan, &[&paths[..], &[drm]].concat())?;
     let mismatches = plan.mismatches(&output);
 
     println!("{}: interface 1.{minor}", paths[0].display());

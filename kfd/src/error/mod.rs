@@ -118,6 +118,13 @@ pub enum Error {
     #[error(transparent)]
     CreateQueue(#[from] Box<CreateQueueError>),
 
+    /// The driver does not know how fast the real-time counter of a GPU is.
+    #[error("DRM_AMDGPU_INFO: gpu_id {gpu}: gpu_counter_freq is 0")]
+    NoCounterFrequency {
+        /// GPU.
+        gpu: GpuId,
+    },
+
     /// Device memory for the host was asked of a GPU whose BAR does not cover its memory.
     #[error("ALLOC_MEMORY_OF_GPU: {}: gpu_id {gpu} has no large BAR", Errno::EINVAL)]
     NoLargeBar {
@@ -251,6 +258,7 @@ impl Error {
             Error::NoApertures { known, .. } => format!("it has some for gpu_ids {known:?}"),
             Error::Ioctl { name, errno, .. } => rules::find(name, *errno)?.rule.into(),
             Error::CreateQueue(error) => error.table()?,
+            Error::NoCounterFrequency { .. } => "the driver knows the GPU's reference clock from its BIOS".into(),
             Error::NoLargeBar { vram, .. } => match vram {
                 Some(vram) => format!(
                     "VRAM|PUBLIC needs a BAR over all of the device memory ({vram} bytes); heap_type 2 says it is smaller"
@@ -295,6 +303,7 @@ impl Error {
                 .into(),
             Error::Ioctl { name, errno, .. } => rules::find(name, *errno)?.advice.into(),
             Error::CreateQueue(error) => error.advice()?.into(),
+            Error::NoCounterFrequency { .. } => "measure it against the host's clock (GET_CLOCK_COUNTERS)".into(),
             Error::NoLargeBar { .. } => {
                 "use system memory instead, or enable Resizable BAR in the firmware setup".into()
             }

@@ -10,6 +10,7 @@
 mod abi;
 mod criu;
 mod debug;
+mod drm;
 mod event;
 mod ioctl;
 mod memory;
@@ -23,6 +24,7 @@ pub mod sysfs;
 pub use abi::{Constant, FieldLayout, Ioctl, Layout, Pod, Record};
 pub use criu::*;
 pub use debug::*;
+pub use drm::*;
 pub use event::*;
 pub use ioctl::*;
 pub use memory::*;
