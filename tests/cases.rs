@@ -277,7 +277,7 @@ const TARGETS: [&str; 7] = ["gfx900", "gfx906", "gfx90a", "gfx942", "gfx1030", "
 /// Compiles a source of the cases for each target and hands the images over. Without clang-22 nothing is tested.
 fn compiled(cases: &Path, source: &str, targets: &[&str], flags: &[&str], check: impl Fn(&str, &str)) {
     for target in targets {
-        let stem = source.replace('.', "-");
+        let stem = source.replace(['.', '/'], "-");
         let output = std::env::temp_dir().join(format!("kfdrun-{stem}-{}-{target}", std::process::id()));
         let run = Command::new("clang-22")
             .args(["--target=amdgcn-amd-amdhsa", &format!("-mcpu={target}"), "-nogpulib", "-nostdlib", "-O2", "-w"])
@@ -442,5 +442,27 @@ fn programs_from_their_sources() {
     compiled(&cases, "argv_ret.c", &TARGETS, &FREESTANDING, |_, image| {
         let bytes = image.len() + "ab".len() + "c".len();
         expect(Path::new(image), &["ab", "c"], ((30 + bytes) & 255) as i32);
+    });
+}
+
+/// A stack whose depth the compiler does not know.
+#[test]
+fn recursion_in_a_freestanding_program() {
+    let Some(cases) = cases() else { return };
+    let start = cases.join("images/free/start.c");
+    let flags = ["-ffreestanding", "-flto", start.to_str().expect("a path of text")];
+    compiled(&cases, "../images/free/freestack.c", &TARGETS, &flags, |_, image| expect(Path::new(image), &[], 9));
+}
+
+#[test]
+fn a_library_of_two_thousand_kernels() {
+    let Some(cases) = cases() else { return };
+    // What is tested is not the compiler, so it need not take its time.
+    compiled(&cases, "big.c", &["gfx1100"], &["-ffreestanding", "-O0"], |_, image| {
+        let inspect = Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(["inspect", image]).output();
+        let text = String::from_utf8_lossy(&inspect.expect("kfdrun starts").stdout).into_owned();
+        assert_eq!(text.lines().filter(|line| line.starts_with("  kernel kern_")).count(), 2000);
+        let words = "--items 100 --group-size 64 --arg f32[100]=iota --arg out:f32[100] --arg 100 --arg f32:2";
+        launch(image, "kern_1999", words, 0, &line("1", (0..100).map(|t| 2 * t + 1999)));
     });
 }

@@ -620,6 +620,28 @@ fn programs_of_gccs_form() {
     }
 }
 
+/// GCC 13 passes a stack, whose size is gcn-run's variable.
+#[test]
+fn programs_of_gcc_13() {
+    for target in ["gfx90a", "gfx1100"] {
+        let run = |size: Option<&str>| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_kfdrun"));
+            command.args(["--device", "emu"]).arg(image(&format!("gcn13.{target}"))).env_remove("GCN_STACK_SIZE");
+            command.envs(size.map(|size| ("GCN_STACK_SIZE", size))).output().expect("kfdrun starts")
+        };
+        for (size, bytes) in [(None, "1048576"), (Some("65536"), "65536")] {
+            let (stdout, _) = said(&run(size), 1);
+            let expected =
+                format!("lanes 64\nheap 10485760\nstack {bytes}\narena 0\nhalf 0.500000\nno newline\nfini\n");
+            assert_eq!(stdout, expected, "{target}");
+        }
+        for size in ["", "0", "many", "4294967296"] {
+            let (_, stderr) = said(&run(Some(size)), 2);
+            assert!(stderr.contains("GCN_STACK_SIZE"), "{target}: {stderr}");
+        }
+    }
+}
+
 /// An offload bundle (Clang documentation, "Bundled Binary File Layout") of images of a program.
 fn bundle(name: &str, targets: &[&str]) -> Vec<u8> {
     let ids = targets.iter().map(|target| format!("hipv4-amdgcn-amd-amdhsa--{target}"));

@@ -8,7 +8,7 @@ use crate::{inspect, launch};
 use elf::container::{self, Contents, Entry, Limits};
 use elf::{CodeObject, Kernel};
 use kfd::Device;
-use loader::program::{Ending, Outcome, Program};
+use loader::program::{self, Ending, Outcome, Program};
 use loader::{GpuOptions, ServiceOptions, Shape, WaitState};
 use memmap2::{Mmap, MmapOptions};
 use std::ffi::OsString;
@@ -170,6 +170,7 @@ fn program(args: &Args, command: &[OsString]) -> Result<u8, Failure> {
         services: ServiceOptions { hostcall: args.hostcall, ..ServiceOptions::default() },
         calls: None,
         gcn_heap: args.heap,
+        gcn_stack: gcn_stack(&code)?,
     };
     if args.print_resource_usage {
         let once = Shape { dims: 1, group: [1; 3], grid: [1; 3] };
@@ -183,7 +184,7 @@ fn program(args: &Args, command: &[OsString]) -> Result<u8, Failure> {
         }
     }
     let mut shown = Duration::ZERO;
-    let result = loader::program::run(&device, code, program, &mut |state: &WaitState| watch(state, &mut shown));
+    let result = program::run(&device, code, program, &mut |state: &WaitState| watch(state, &mut shown));
     clear_progress();
     let Outcome { ending, notes } = result.map_err(|error| match error {
         error @ loader::Error::NotAProgram { .. } => {
@@ -254,6 +255,18 @@ pub fn read(path: &Path) -> Result<Bytes, Failure> {
         ErrorKind::NotFound => Failure::new(NOT_FOUND, format!("{show}: no such file")),
         ErrorKind::IsADirectory => Failure::new(REFUSED, format!("{show}: is a directory, not an image")),
         _ => Failure::new(REFUSED, format!("{show}: {error}")),
+    })
+}
+
+/// The stack of a program in GCC's form: gcn-run takes its size from a variable.
+fn gcn_stack(code: &CodeObject) -> Result<u32, Failure> {
+    let Some(text) = std::env::var_os("GCN_STACK_SIZE").filter(|_| program::is_gcn(code)) else {
+        return Ok(program::DEFAULT_GCN_STACK);
+    };
+    let size = text.to_str().and_then(|text| text.parse().ok()).filter(|size| *size != 0);
+    size.ok_or_else(|| {
+        let rule = "it is the bytes of the program's stack, from 1 to 4294967295";
+        Failure::new(USAGE, format!("GCN_STACK_SIZE is {text:?} in the environment: {rule}"))
     })
 }
 

@@ -47,6 +47,7 @@ pub fn run(output: Box<dyn Output>) -> Result<Outcome, Box<dyn Error>> {
         services: ServiceOptions::default(),
         calls: Some(prices([5, 20, 100, 7])),
         gcn_heap: None,
+        gcn_stack: program::DEFAULT_GCN_STACK,
     };
     Ok(program::run(&device, CodeObject::parse(&file)?, program, &mut |_| true)?)
 }

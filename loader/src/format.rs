@@ -218,6 +218,11 @@ pub fn render(spec: &Spec, star: &[i32], value: &Value, out: &mut Vec<u8>) {
             number(&flags, width, precision, "", conversion, Number::Float(*value), out);
         }
         Value::Bits(bits) => match spec.conversion {
+            // A wide character, as UTF-8; what is none as U+FFFD.
+            b'c' if spec.length == Length::Long => {
+                let wide = char::from_u32(*bits as u32).unwrap_or(char::REPLACEMENT_CHARACTER);
+                pad(wide.encode_utf8(&mut [0; 4]).as_bytes(), width as usize, flags.contains('-'), out);
+            }
             b'c' => pad(&[*bits as u8], width as usize, flags.contains('-'), out),
             b'n' => {}
             b'p' => {
@@ -356,6 +361,8 @@ mod tests {
         assert_eq!(one("%08b", &[], bits(5)), "00000101");
         assert_eq!(one("100%%", &[], bits(0)), "100%");
         assert_eq!(one("%y", &[], bits(0)), "%y");
+        assert_eq!(one("%4lc|%-4lc|", &[], bits(0x20ac)), " €|€ |", "a width counts bytes");
+        assert_eq!((one("%lc", &[], bits(0xd800)), one("%c", &[], bits(0x141))), ("\u{fffd}".into(), "A".into()));
     }
 
     #[test]

@@ -27,9 +27,6 @@ pub fn is_program(code: &CodeObject) -> bool {
     code.kernel("_start").is_none() && ["_init_array", "main"].iter().all(|name| code.kernel(name).is_some())
 }
 
-/// Stack of programs of GCC 13 and later; those before take scratch.
-const STACK: u64 = 1 << 20;
-
 /// The arguments. GCC 12 and before know the first four; the rest is what GCC 13 put behind them.
 mod kernarg {
     pub const ARGC: usize = 0;
@@ -96,7 +93,7 @@ pub fn run(
     let heap_bytes = program.gcn_heap.unwrap_or(DEFAULT_GCN_HEAP);
     let heap = host_visible(device, heap_bytes.saturating_add(8), "heap")?;
     heap.write_bytes(0, &heap_bytes.to_le_bytes())?;
-    let stack = Buffer::new(device, Kind::Vram, STACK, "stack")?;
+    let stack = Buffer::new(device, Kind::Vram, u64::from(program.gcn_stack), "stack")?;
 
     let (shared, offset) = gpu.shared();
     let shared = shared.clone();
@@ -112,7 +109,7 @@ pub fn run(
     put(kernarg::OUTPUT, &(base + output_at).to_le_bytes());
     put(kernarg::HEAP, &heap.va().0.to_le_bytes());
     put(kernarg::STACK, &stack.va().0.to_le_bytes());
-    put(kernarg::STACK_SIZE, &(STACK as u32).to_le_bytes());
+    put(kernarg::STACK_SIZE, &program.gcn_stack.to_le_bytes());
 
     let deadline = program.timeout.map(|timeout| Instant::now() + timeout);
     for name in KERNELS {

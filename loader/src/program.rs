@@ -40,10 +40,15 @@ pub struct Program {
     /// Bytes of the heap of a program in GCC's form ([`DEFAULT_GCN_HEAP`] when none is given); others get memory as they
     /// ask for it.
     pub gcn_heap: Option<u64>,
+    /// Bytes of the stack of a program of GCC 13 or later; those of earlier ones take scratch.
+    pub gcn_stack: u32,
 }
 
 /// Heap of a program in GCC's form, in bytes: what gcn-run gives.
 pub const DEFAULT_GCN_HEAP: u64 = 10 << 20;
+
+/// Stack of a program of GCC 13 or later, in bytes: what gcn-run gives.
+pub const DEFAULT_GCN_STACK: u32 = 1 << 20;
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

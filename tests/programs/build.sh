@@ -78,6 +78,8 @@ for target in gfx900 gfx906 gfx90a; do
   build gcn "$target" gcn.c
 done
 build gcn gfx1100 -mwavefrontsize64 gcn.c
+build gcn13 gfx90a -DGCC13 gcn.c
+build gcn13 gfx1100 -DGCC13 -mwavefrontsize64 gcn.c
 chmod -x "$out"/*
 if [ "$out" != images ]; then
   diff -r "$out" images && echo "images match their sources"

@@ -109,6 +109,7 @@ pub fn program(image: &Path, variant: &Variant) -> Result<String, String> {
         calls: None,
         services: loader::ServiceOptions::default(),
         gcn_heap: None,
+        gcn_stack: loader::program::DEFAULT_GCN_STACK,
         output: Box::new(Kept(printed.clone())),
     };
     let outcome = loader::program::run(&device, code, program, &mut |_| true).map_err(text)?;
