@@ -412,7 +412,7 @@ fn injected_faults_end_the_run_or_do_not_matter() {
     assert_eq!(status(&injected("lost-interrupt:1"), 0), "");
     assert_eq!(status(&injected("slow:2000"), 0), "");
     let said = status(&injected("reset:2"), 125);
-    assert!(said.contains("hardware exception") && said.contains("memory_lost=false"), "{said}");
+    assert!(said.contains("hardware exception") && said.contains("memory_lost=true"), "{said}");
     let said = status(&injected("removal:1"), 125);
     assert!(said.contains("hardware exception") && said.contains("memory_lost=true"), "{said}");
     // The image is among the first buffers; without its pages nothing runs.

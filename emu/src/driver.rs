@@ -119,7 +119,7 @@ impl EmulatedDriver {
         let mapped = mmap::check(&self.kernel, &file, request)?;
         let prot = if mapped.visible { request.prot } else { libc::PROT_NONE };
         // SAFETY: the caller's promise.
-        let at = unsafe { mapped.pages.map(addr, request.len, prot, request.flags)? };
+        let at = unsafe { mapped.pages.map(mapped.from, addr, request.len, prot, request.flags)? };
         if matches!(*file, File::Kfd { .. }) {
             // Mappings of /dev/kfd are VM_DONTCOPY.
             // SAFETY: advice on the mapping that was just made.
@@ -186,7 +186,7 @@ impl kfd::Driver for EmulatedDriver {
     unsafe fn munmap(&self, addr: usize, len: usize) -> Result<(), Errno> {
         if addr.is_multiple_of(PAGE as usize)
             && let Some(process) = self.kernel.existing_process()
-            && process.lock().user_memory_gone(addr as u64, len as u64)
+            && process.lock().user_memory_gone(&self.kernel, addr as u64, len as u64)
         {
             // Memory of a USERPTR: waves that are about to touch it must not bring the host down.
             user::replace(addr as u64, len as u64)?;

@@ -7,7 +7,7 @@
 //! | `vm-fault:0x7f0000001000` | the page of this GPU address is not mapped, whatever the client maps |
 //! | `vm-fault:#2+0x1000` | the same for an offset into the second buffer that ALLOC_MEMORY_OF_GPU hands out |
 //! | `reset:4` | the GPU hangs at the fourth packet and is reset: HW_EXCEPTION events, its queues never run again |
-//! | `removal:4` | at the fourth packet the GPU is gone: the same, its memory is lost, and the kernel no longer knows its id |
+//! | `removal:4` | at the fourth packet the GPU is gone: the same, and the kernel no longer knows its id |
 //! | `slow:1000` | each packet waits for 1000 µs before the packet processor looks at it |
 
 use kfd::Errno;

@@ -104,6 +104,14 @@ impl Client {
         unsafe { self.driver.mmap(0, bytes as usize, libc::PROT_NONE, flags, -1, 0).unwrap() as u64 }
     }
 
+    /// Memory of the test's own.
+    pub fn memory(&self, bytes: u64) -> u64 {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let rw = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping where the kernel likes.
+        unsafe { self.driver.mmap(0, bytes as usize, rw, flags, -1, 0).unwrap() as u64 }
+    }
+
     pub fn alloc(&self, va_addr: u64, size: u64, flags: u32) -> Result<AllocMemoryOfGpuArgs, i32> {
         let mut args = AllocMemoryOfGpuArgs { va_addr, size, flags, gpu_id: self.gpus[0], ..Default::default() };
         self.call(&mut args).map(|()| args)
@@ -228,7 +236,11 @@ impl Client {
 
     /// A queue that runs on one of the GPUs.
     pub fn queue_on(&self, gpu: usize, packets: u32, queue: AmdQueue) -> ClientQueue<'_> {
-        let mut parts = self.queue_parts_on(gpu, packets, queue);
+        self.start(self.queue_parts_on(gpu, packets, queue), packets)
+    }
+
+    /// Creates the queue of some buffers.
+    pub fn start(&self, mut parts: QueueParts, packets: u32) -> ClientQueue<'_> {
         self.call(&mut parts.args).unwrap();
         let offset = parts.args.doorbell_offset;
         let slice = self.mmap(self.kfd, 0, 8192, offset & !8191).unwrap();

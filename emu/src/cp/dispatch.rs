@@ -3,24 +3,44 @@
 use super::Shared;
 use super::bus::{Bus, BusFault};
 use super::fault::{of_bus, packet_bits, record};
-use super::processor::{Queue, Stop};
+use super::processor::{Fetched, Queue, Stop};
 use crate::cu::dispatch::{Dispatch, Done, Host, Scratch};
 use crate::kernel::aperture;
 use aql::KernelDispatch;
 use aql::queue as amd_queue;
+use std::sync::PoisonError;
 use trace::{Event, Fault, FaultKind};
 
 /// What waves reach of the device around them.
-struct Waves<'a>(&'a Shared);
+struct Waves<'a> {
+    shared: &'a Shared,
+    /// What is done between two turns of the waves.
+    between: Option<&'a (dyn Fn() + Sync)>,
+}
 
 impl Host for Waves<'_> {
     fn interrupt(&self, m0: u32) {
         // An SQ interrupt carries 24 bits.
-        self.0.setup.events.interrupt(m0 & 0xff_ffff, 24);
+        self.shared.setup.events.interrupt(m0 & 0xff_ffff, 24);
     }
 
     fn cancelled(&self) -> bool {
-        self.0.cancelled()
+        self.shared.cancelled()
+    }
+
+    fn enter(&self) {
+        self.shared.hold.enter(|| self.shared.cancelled());
+    }
+
+    fn leave(&self) {
+        self.shared.hold.leave();
+    }
+
+    fn rest(&self, waves: u32) {
+        self.shared.hold.rest(waves, || self.shared.cancelled());
+        if let Some(between) = self.between {
+            between();
+        }
     }
 }
 
@@ -58,10 +78,9 @@ pub fn run(
     shared: &Shared,
     bus: &Bus,
     queue: &Queue,
-    index: u64,
-    packet_va: u64,
-    bytes: [u8; 64],
+    Fetched { index, va: packet_va, bytes, .. }: Fetched<'_>,
     packet: &KernelDispatch,
+    between: Option<&(dyn Fn() + Sync)>,
 ) -> Result<Done, Stop> {
     let refuse = |detail| Stop::Fault(record(shared, FaultKind::Packet(packet_bits::DIMENSIONS), detail));
     dimensions(packet).map_err(refuse)?;
@@ -70,6 +89,13 @@ pub fn run(
     let engine = &setup.device.engine;
     let bus_stop = |fault| Stop::Fault(of_bus(shared, fault));
     loop {
+        let units = || shared.units.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if units().is_some_and(|units| units.is_empty()) {
+            setup.kernel.note(|| {
+                format!("queue {} packet {index}: the CU mask leaves an XCC without compute units", setup.queue_id)
+            });
+            queue.wait(shared, bus, |_| Ok(units().is_none_or(|units| !units.is_empty())))?;
+        }
         let dispatch = Dispatch {
             target: profile.target,
             gpu_id: setup.device.gpu_id,
@@ -83,6 +109,9 @@ pub fn run(
             private_base: aperture::SCRATCH_BASE,
             scratch: scratch(bus, queue.va).map_err(bus_stop)?,
             compute_units: profile.compute_units,
+            units: units(),
+            xccs: profile.xccs,
+            arrays_per_engine: profile.arrays_per_engine,
             shader_engines: profile.shader_engines(),
             waves_per_cu: profile.waves_per_cu(),
             lds_per_cu: profile.lds_kib * 1024,
@@ -104,7 +133,7 @@ pub fn run(
             workgroups: launch.groups,
             wave_size: launch.lanes,
         });
-        let done = engine.run_prepared(&dispatch, &launch, &Waves(shared)).map_err(Stop::Fault)?;
+        let done = engine.run_prepared(&dispatch, &launch, &Waves { shared, between }).map_err(Stop::Fault)?;
         return if shared.cancelled() { Err(Stop::Cancelled) } else { Ok(done) };
     }
 }

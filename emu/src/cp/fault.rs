@@ -94,7 +94,7 @@ pub fn raise(shared: &Shared, bus: &Bus, queue: &Queue, fault: Box<Fault>) {
         let _ = signal::set_bits(shared, bus, handle, bits);
     }
     // Last, so that whoever its event wakes finds the bits as well.
-    if let Some(code) = code.filter(|_| setup.runtime) {
+    if let Some(code) = code.filter(|_| setup.runtime.load(Ordering::Acquire)) {
         exception(shared, code);
     }
 }
@@ -113,7 +113,7 @@ fn memory_fault(shared: &Shared, fault: &Fault) {
     };
     let gpu_id = setup.device.gpu_id;
     setup.events.memory_fault(HsaMemoryExceptionData { failure, va, gpu_id, error_type: 0 });
-    setup.kernel.smi_vm_fault(gpu_id, &format!("{:x}:kfdrun", std::process::id()));
+    setup.kernel.smi_vm_fault(gpu_id);
     setup.bell.ring();
 }
 
@@ -123,10 +123,13 @@ pub fn reset(shared: &Shared, removal: bool) {
     let what = if removal { "removed" } else { "reset" };
     setup.kernel.note(|| format!("queue {}: the GPU is {what}, as injected", setup.queue_id));
     setup.evicted.store(true, Ordering::Release);
+    setup.reset.store(true, Ordering::Release);
     if removal {
         setup.device.removed.store(true, Ordering::Release);
     }
-    let (gpu_id, memory_lost) = (setup.device.gpu_id, u32::from(removal));
+    setup.kernel.smi_reset(&setup.device, removal);
+    // The kernel takes the memory for lost with every reset.
+    let (gpu_id, memory_lost) = (setup.device.gpu_id, 1);
     setup.events.hardware_exception(HsaHwExceptionData { reset_type: 0, reset_cause: 0, memory_lost, gpu_id });
     setup.bell.ring();
 }

@@ -6,17 +6,21 @@
 mod bus;
 mod dispatch;
 mod fault;
+mod hold;
 mod lint;
 mod pace;
 mod processor;
+pub mod runlist;
 mod signal;
 mod vendor;
+mod window;
 
 use crate::kernel::Kernel;
 use crate::kernel::device::Device;
 use crate::kernel::doorbell::Doorbell;
 use crate::kernel::event::Events;
 use crate::memory::AddressSpace;
+use hold::Hold;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::thread::{JoinHandle, Thread};
@@ -69,6 +73,8 @@ pub struct Setup {
     pub space: Arc<AddressSpace>,
     /// A fault stopped the process' queues on this GPU.
     pub evicted: Arc<AtomicBool>,
+    /// A reset lost the process' queues on this GPU.
+    pub reset: Arc<AtomicBool>,
     /// Queue id.
     pub queue_id: u32,
     /// Address of `read_dispatch_id`.
@@ -79,8 +85,8 @@ pub struct Setup {
     pub save_area: u64,
     /// Doorbell.
     pub doorbell: Doorbell,
-    /// RUNTIME_ENABLE was called before.
-    pub runtime: bool,
+    /// The runtime is enabled (RUNTIME_ENABLE), so that exceptions reach the process.
+    pub runtime: Arc<AtomicBool>,
 }
 
 /// What the process' threads and the packet processor share.
@@ -91,6 +97,10 @@ struct Shared {
     /// Moves with every change of `ring`.
     generation: AtomicU64,
     stop: AtomicBool,
+    /// Stops what runs of it.
+    hold: Hold,
+    /// Compute units that waves may be on, as bits of a CU mask; none: all.
+    units: Mutex<Option<Arc<[u32]>>>,
 }
 
 impl Shared {
@@ -111,10 +121,13 @@ impl PacketProcessor {
     ///
     /// # Errors
     /// The host has no thread left.
-    pub fn start(setup: Setup, ring: Option<Ring>) -> std::io::Result<PacketProcessor> {
+    pub fn start(setup: Setup, ring: Option<Ring>, priority: u32) -> std::io::Result<PacketProcessor> {
         setup.doorbell.value().store(NOT_RUNG, Ordering::SeqCst);
         let name = format!("queue {}", setup.queue_id);
+        let hold = Hold::new(setup.device.runlist.clone(), priority);
         let shared = Arc::new(Shared {
+            hold,
+            units: Mutex::default(),
             setup,
             ring: Mutex::new(ring),
             generation: AtomicU64::new(0),
@@ -129,16 +142,33 @@ impl PacketProcessor {
         Ok(PacketProcessor { shared, thread: Some(thread) })
     }
 
-    /// UPDATE_QUEUE: another ring, or none to pause. A packet that runs is finished first.
-    pub fn configure(&self, ring: Option<Ring>) {
+    /// UPDATE_QUEUE: another ring, or none to pause, and the priority. When it returns nothing of a paused queue runs: waves
+    /// are where they were, and go on when it is resumed.
+    pub fn configure(&self, ring: Option<Ring>, priority: u32) {
         *self.shared.ring.lock().unwrap_or_else(PoisonError::into_inner) = ring;
         self.shared.generation.fetch_add(1, Ordering::AcqRel);
+        self.shared.hold.set_priority(priority);
         self.wake();
+        match ring {
+            None => self.shared.hold.pause(),
+            Some(_) => self.shared.hold.resume(),
+        }
+    }
+
+    /// SET_CU_MASK: the compute units that waves of later dispatches may be on.
+    pub fn set_units(&self, units: Arc<[u32]>) {
+        *self.shared.units.lock().unwrap_or_else(PoisonError::into_inner) = Some(units);
+    }
+
+    /// Waves of the paused queue that were not at their end.
+    pub fn saved_waves(&self) -> u32 {
+        self.shared.hold.saved_waves()
     }
 
     /// Tells it to stop, without waiting.
     pub fn request_stop(&self) {
         self.shared.stop.store(true, Ordering::Release);
+        self.shared.hold.wake();
         self.wake();
     }
 

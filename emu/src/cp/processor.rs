@@ -5,7 +5,8 @@ use super::fault::{self, of_bus, packet_bits, record};
 use super::lint::{Adversary, Lint};
 use super::pace::Pace;
 use super::signal::{self, Times};
-use super::{NOT_RUNG, Ring, Shared, dispatch, vendor};
+use super::window::{Outcome, Reach, Window};
+use super::{Ring, Shared, dispatch, vendor};
 use crate::cu::dispatch::Done;
 use crate::inject::Fate;
 use crate::machine::gpu_clock;
@@ -20,7 +21,9 @@ use trace::{Event, Fault, FaultKind};
 pub enum Stop {
     /// The queue stops for good.
     Fault(Box<Fault>),
-    /// The queue is being destroyed or evicted, or was reconfigured: the packet stays where it is.
+    /// The same, and the process was told.
+    Raised,
+    /// The queue is being destroyed or evicted, was reconfigured, or gave its slot up: the packet stays where it is.
     Cancelled,
 }
 
@@ -55,7 +58,17 @@ pub fn run(shared: &Shared, loaded: Sender<()>) {
             std::thread::park();
             continue;
         };
+        let changed = || shared.cancelled() || shared.generation.load(Ordering::Acquire) != generation;
+        if !processor.has_work() && !changed() {
+            processor.pace.wait();
+            continue;
+        }
+        let loaded = &mut processor.loaded;
+        if !shared.hold.map(|| *loaded = None, changed) {
+            continue;
+        }
         dead = processor.load_and_process(ring, generation);
+        shared.hold.unmap();
     }
 }
 
@@ -73,16 +86,37 @@ struct Processor<'a> {
 }
 
 impl Processor<'_> {
-    /// The queue is mapped to the hardware and runs until it is reconfigured. True: it will never run again.
+    /// Whether a queue without a hardware slot is worth one: when others want it, only with packets to take.
+    fn has_work(&self) -> bool {
+        match self.index {
+            Some(index) if self.shared.hold.contended() => {
+                let written = self.bus.load_u64(self.shared.setup.write_index, "write_dispatch_id");
+                written.map_or(true, |written| written > index)
+            }
+            _ => true,
+        }
+    }
+
+    /// The queue is mapped to the hardware and runs until it is reconfigured or gives its slot up. True: it will never run
+    /// again.
     fn load_and_process(&mut self, ring: Ring, generation: u64) -> bool {
         let mut queue = Queue { va: 0, generation };
-        match self.process(ring, &mut queue) {
+        let stop = self.process(ring, &mut queue);
+        match self.raise(&queue, stop) {
             Stop::Cancelled => false,
+            Stop::Fault(_) | Stop::Raised => true,
+        }
+    }
+
+    /// Tells the process of a fault.
+    fn raise(&mut self, queue: &Queue, stop: Stop) -> Stop {
+        match stop {
             Stop::Fault(fault) => {
                 self.loaded = None;
-                fault::raise(self.shared, &self.bus, &queue, fault);
-                true
+                fault::raise(self.shared, &self.bus, queue, fault);
+                Stop::Raised
             }
+            stop => stop,
         }
     }
 
@@ -100,20 +134,21 @@ impl Processor<'_> {
     fn work(&mut self, ring: Ring, queue: &mut Queue) -> Result<std::convert::Infallible, Stop> {
         let setup = &self.shared.setup;
         queue.va = amd_queue_address(&self.bus, setup.read_index).map_err(|fault| self.stop_for(fault))?;
-        // The write index is read once at load, so packets from before are seen without a doorbell.
-        let mut limit = self.write_index()?;
+        // A doorbell that is rung while the queue has no hardware slot is not heard. The write index is read when it gets
+        // one, so packets from before are seen without.
+        let rung = setup.doorbell.value().load(Ordering::Acquire);
+        let mut reach = Reach { rung, limit: self.write_index()? };
         let mut index = match self.index {
             Some(index) => index,
             None => self.bus.load_u64(setup.read_index, "read_dispatch_id").map_err(|fault| self.stop_for(fault))?,
         };
-        let mut rung = NOT_RUNG;
         if let Some(lint) = &self.lint {
             lint.loaded(self.shared, queue.va, ring);
         }
         self.loaded = None;
         loop {
             self.index = Some(index);
-            if queue.interrupted(self.shared) {
+            if queue.interrupted(self.shared) || self.shared.hold.must_yield(false) {
                 return Err(Stop::Cancelled);
             }
             let doorbell = setup.doorbell.value().load(Ordering::Acquire);
@@ -122,34 +157,69 @@ impl Processor<'_> {
                 (late, early) = (adversary.is_late(), adversary.is_early());
             }
             if early {
-                limit = limit.max(self.write_index()?);
+                reach.limit = reach.limit.max(self.write_index()?);
             }
-            if doorbell != rung && !late {
-                rung = doorbell;
-                limit = limit.max(self.limit(doorbell, queue)?);
+            if doorbell != reach.rung && !late {
+                reach.rung = doorbell;
+                let limit = queue.limit(self.shared, &self.bus, doorbell).map_err(|fault| self.stop_for(fault))?;
+                self.check_doorbell(doorbell)?;
+                reach.limit = reach.limit.max(limit);
                 self.pace.active();
             }
-            if index < limit {
-                let va =
-                    ring.va.wrapping_add(index % u64::from(ring.bytes / PACKET_BYTES as u32) * PACKET_BYTES as u64);
+            if index < reach.limit {
+                let slots = u64::from(ring.bytes / PACKET_BYTES as u32);
+                let va = ring.va.wrapping_add(index % slots * PACKET_BYTES as u64);
                 let header = self.bus.load_u16(va, "AQL packet header").map_err(|fault| self.stop_for(fault))?;
                 if header & 0xff == PacketType::Invalid as u16 {
                     if let Some(lint) = &self.lint {
-                        lint.blocked(self.shared, &self.bus, ring, index, limit)
+                        lint.blocked(self.shared, &self.bus, ring, index, reach.limit)
                             .map_err(|fault| self.stop_for(fault))?;
                     }
                 } else {
-                    self.packet(queue, index, va, header)?;
-                    index += 1;
+                    let hold = &self.shared.hold;
+                    hold.enter(|| self.shared.cancelled() || queue.interrupted(self.shared));
+                    let outcome = match queue.interrupted(self.shared) {
+                        true => Err(Stop::Cancelled),
+                        false => self.packet(queue, ring, index, header, reach),
+                    };
+                    // What a refused packet leaves is there before the queue can be said to be stopped.
+                    let outcome = outcome.map_err(|stop| self.raise(queue, stop));
+                    hold.leave();
+                    let outcome = outcome?;
+                    (index, reach) = (outcome.index, outcome.reach);
+                    self.index = Some(index);
+                    if let Some(stop) = outcome.stop {
+                        return Err(stop);
+                    }
                     self.pace.active();
                     continue;
                 }
             }
+            if self.shared.hold.must_yield(index >= reach.limit) {
+                return Err(Stop::Cancelled);
+            }
             if self.pace.stalled() {
-                self.explain(index, limit)?;
+                self.explain(index, reach.limit)?;
             }
             self.pace.wait();
         }
+    }
+
+    /// Tells of a doorbell that was rung beyond the write index.
+    fn check_doorbell(&self, doorbell: u64) -> Result<(), Stop> {
+        let (rung, written) = (doorbell.wrapping_add(1), self.write_index()?);
+        if rung > written {
+            if let Some(lint) = &self.lint {
+                lint.doorbell(self.shared, doorbell, written);
+            }
+            self.note(|| {
+                format!(
+                    "the doorbell was rung with {doorbell}, and write_dispatch_id is {written}: the doorbell takes the \
+                     index of the last packet, and the write index goes first"
+                )
+            });
+        }
+        Ok(())
     }
 
     fn note(&self, text: impl FnOnce() -> String) {
@@ -176,47 +246,19 @@ impl Processor<'_> {
         self.bus.load_u64(self.shared.setup.write_index, "write_dispatch_id").map_err(|fault| self.stop_for(fault))
     }
 
-    /// How far packets may be taken after a doorbell: it holds the index of the last packet.
-    ///
-    /// Several producers may ring in any order, and of two stores between two looks only the second is seen here (the
-    /// hardware sees both), so for their queues the write index counts too.
-    fn limit(&self, doorbell: u64, queue: &Queue) -> Result<u64, Stop> {
-        let rung = doorbell.wrapping_add(1);
-        let written = self.write_index()?;
-        if rung > written {
-            if let Some(lint) = &self.lint {
-                lint.doorbell(self.shared, doorbell, written);
-            }
-            self.note(|| {
-                format!(
-                    "the doorbell was rung with {doorbell}, and write_dispatch_id is {written}: the doorbell takes the \
-                     index of the last packet, and the write index goes first"
-                )
-            });
-        }
-        let kind = self
-            .bus
-            .load_u32(queue.va.wrapping_add(amd_queue::TYPE as u64), "hsa_queue.type")
-            .map_err(|fault| self.stop_for(fault))?;
-        if kind == amd_queue::QueueType::Single as u32 {
-            return Ok(rung);
-        }
-        Ok(rung.max(written))
-    }
-
-    /// Processes one packet whose header is not INVALID, to its completion.
-    fn packet(&mut self, queue: &Queue, index: u64, va: u64, header: u16) -> Result<(), Stop> {
+    /// Processes the packet at `index`, whose header is not INVALID, and those that may run at the same time.
+    fn packet(&mut self, queue: &Queue, ring: Ring, index: u64, header: u16, reach: Reach) -> Result<Outcome, Stop> {
         let (shared, bus) = (self.shared, &self.bus);
         let bus_stop = |fault| Stop::Fault(of_bus(shared, fault));
-        let queue_id = shared.setup.queue_id;
+        let va = ring.va.wrapping_add(index % u64::from(ring.bytes / PACKET_BYTES as u32) * PACKET_BYTES as u64);
         let bytes = bus.packet(va).map_err(bus_stop)?;
         if self.fetched.is_none_or(|last| last < index) {
             self.fetched = Some(index);
-            shared.setup.kernel.tracer.emit(|| Event::Fetch { queue_id, index, header });
+            let fate = fetch(shared, index, header);
             if let Some(lint) = &self.lint {
                 lint.packet(shared, bus, index, va, &bytes).map_err(bus_stop)?;
             }
-            match shared.setup.kernel.faults.packet() {
+            match fate {
                 Fate::Runs(delay) => std::thread::sleep(delay),
                 Fate::Reset { removal } => {
                     fault::reset(shared, removal);
@@ -224,82 +266,144 @@ impl Processor<'_> {
                 }
             }
         }
-        let refuse = |bits, detail| Stop::Fault(record(shared, FaultKind::Packet(bits), detail));
         let packet = Packet::from_bytes(&bytes).map_err(|error| {
             let vendor =
                 matches!(error, PacketError::UnknownVendorFormat { .. } | PacketError::UnknownCondition { .. });
-            refuse(if vendor { packet_bits::VENDOR } else { packet_bits::PACKET }, error.to_string())
+            refuse(shared, if vendor { packet_bits::VENDOR } else { packet_bits::PACKET }, error.to_string())
         })?;
-        let start = gpu_clock();
-        let mut done = Done::default();
-        // One packet at a time: every packet waits for the ones before it, with the barrier bit or without.
-        match &packet {
-            Packet::KernelDispatch(packet) => done = dispatch::run(shared, bus, queue, index, va, bytes, packet)?,
-            Packet::BarrierAnd(packet) => {
-                let signals = packet.dep_signals.iter().filter(|handle| **handle != 0);
-                for handle in signals {
-                    queue.wait(shared, bus, |bus| {
-                        Ok(bus.load_i64(handle.wrapping_add(8), "signal of a barrier packet")? == 0)
-                    })?;
-                }
-            }
-            Packet::BarrierOr(packet) => {
-                if packet.dep_signals == [0; 5] {
-                    shared.setup.kernel.note(|| {
-                        format!("queue {queue_id} packet {index}: a barrier-OR without signals never completes")
-                    });
-                }
+        let outcome = Window::new(shared, bus, queue, ring, index, reach).run(bytes, &packet);
+        // Those that ran with it were fetched too.
+        self.fetched = self.fetched.max(outcome.index.checked_sub(1));
+        Ok(outcome)
+    }
+}
+
+fn refuse(shared: &Shared, bits: u64, detail: String) -> Stop {
+    Stop::Fault(record(shared, FaultKind::Packet(bits), detail))
+}
+
+/// A packet was read: what becomes of it.
+pub fn fetch(shared: &Shared, index: u64, header: u16) -> Fate {
+    let queue_id = shared.setup.queue_id;
+    shared.setup.kernel.tracer.emit(|| Event::Fetch { queue_id, index, header });
+    shared.setup.kernel.faults.packet()
+}
+
+/// What a packet did, and when.
+pub struct Executed {
+    done: Done,
+    times: Times,
+}
+
+/// A packet that was fetched.
+#[derive(Clone, Copy)]
+pub struct Fetched<'a> {
+    /// Its index.
+    pub index: u64,
+    /// Address of its slot.
+    pub va: u64,
+    /// Its bytes.
+    pub bytes: [u8; PACKET_BYTES],
+    /// What they say.
+    pub packet: &'a Packet,
+}
+
+/// Does what a packet says. `between` is called between turns of the waves of a kernel.
+pub fn execute(
+    shared: &Shared,
+    bus: &Bus,
+    queue: &Queue,
+    fetched: Fetched<'_>,
+    between: Option<&(dyn Fn() + Sync)>,
+) -> Result<Executed, Stop> {
+    let Fetched { index, packet, .. } = fetched;
+    let queue_id = shared.setup.queue_id;
+    let start = gpu_clock();
+    let mut done = Done::default();
+    match packet {
+        Packet::KernelDispatch(packet) => {
+            done = dispatch::run(shared, bus, queue, fetched, packet, between)?;
+        }
+        Packet::BarrierAnd(packet) => {
+            for handle in packet.dep_signals.iter().filter(|handle| **handle != 0) {
                 queue.wait(shared, bus, |bus| {
-                    for handle in packet.dep_signals.iter().filter(|handle| **handle != 0) {
-                        if bus.load_i64(handle.wrapping_add(8), "signal of a barrier packet")? == 0 {
-                            return Ok(true);
-                        }
-                    }
-                    Ok(false)
+                    Ok(bus.load_i64(handle.wrapping_add(8), "signal of a barrier packet")? == 0)
                 })?;
             }
-            Packet::Pm4Ib(packet) => vendor::execute(bus, packet.jump).map_err(|refusal| match refusal {
-                vendor::Refusal::Bus(fault) => bus_stop(fault),
-                vendor::Refusal::Command(detail) => refuse(packet_bits::VENDOR, detail),
-            })?,
-            Packet::BarrierValue(packet) if packet.signal != 0 => queue.wait(shared, bus, |bus| {
-                let value = bus.load_i64(packet.signal.wrapping_add(8), "signal of a barrier packet")?;
-                Ok(packet.condition.holds(value & packet.mask, packet.value))
-            })?,
-            Packet::BarrierValue(_) => {}
-            Packet::AgentDispatch(_) => {
-                return Err(refuse(
-                    packet_bits::PACKET,
-                    "a GPU queue does not take agent dispatch packets".to_string(),
-                ));
-            }
-            // The header was something else a moment ago: the client took a published packet back.
-            Packet::Invalid => return Err(refuse(packet_bits::PACKET, "the header became INVALID again".to_string())),
         }
-        let times = Times { start, end: gpu_clock() };
-
-        // The slot is free before the host can know that the packet is done.
-        bus.store_u16(va, PacketType::Invalid as u16, "AQL packet header").map_err(bus_stop)?;
-        bus.store_u64(shared.setup.read_index, index + 1, "read_dispatch_id").map_err(bus_stop)?;
-        let Done { instructions, waves } = done;
-        shared.setup.kernel.tracer.emit(|| Event::Complete { queue_id, index, instructions, waves });
-        let properties = queue.properties(bus).map_err(bus_stop)?;
-        let times = properties.enable_profiling().then_some(times);
-        signal::complete(shared, bus, packet.completion_signal(), times).map_err(bus_stop)?;
-        if let Packet::KernelDispatch(packet) = packet
-            && packet.private_segment_size > 0
-            && properties.use_scratch_once()
-        {
-            let detail = "the dispatch that had the scratch to itself is done".to_string();
-            let fault = *record(shared, FaultKind::Packet(packet_bits::SCRATCH_ONCE), detail);
-            match queue.request(shared, bus, packet_bits::SCRATCH_ONCE, fault) {
-                // The packet is done all the same.
-                Ok(()) | Err(Stop::Cancelled) => {}
-                Err(stop) => return Err(stop),
+        Packet::BarrierOr(packet) => {
+            if packet.dep_signals == [0; 5] {
+                shared
+                    .setup
+                    .kernel
+                    .note(|| format!("queue {queue_id} packet {index}: a barrier-OR without signals never completes"));
             }
+            queue.wait(shared, bus, |bus| {
+                for handle in packet.dep_signals.iter().filter(|handle| **handle != 0) {
+                    if bus.load_i64(handle.wrapping_add(8), "signal of a barrier packet")? == 0 {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            })?;
         }
-        Ok(())
+        Packet::Pm4Ib(packet) => vendor::execute(bus, packet.jump).map_err(|refusal| match refusal {
+            vendor::Refusal::Bus(fault) => Stop::Fault(of_bus(shared, fault)),
+            vendor::Refusal::Command(detail) => refuse(shared, packet_bits::VENDOR, detail),
+        })?,
+        Packet::BarrierValue(packet) if packet.signal != 0 => queue.wait(shared, bus, |bus| {
+            let value = bus.load_i64(packet.signal.wrapping_add(8), "signal of a barrier packet")?;
+            Ok(packet.condition.holds(value & packet.mask, packet.value))
+        })?,
+        Packet::BarrierValue(_) => {}
+        Packet::AgentDispatch(_) => {
+            let detail = "a GPU queue does not take agent dispatch packets".to_string();
+            return Err(refuse(shared, packet_bits::PACKET, detail));
+        }
+        // The header was something else a moment ago: the client took a published packet back.
+        Packet::Invalid => {
+            return Err(refuse(shared, packet_bits::PACKET, "the header became INVALID again".to_string()));
+        }
     }
+    Ok(Executed { done, times: Times { start, end: gpu_clock() } })
+}
+
+/// The end of a packet: its slot, `read_dispatch_id` by `retire`, its signal.
+pub fn complete(
+    shared: &Shared,
+    bus: &Bus,
+    queue: &Queue,
+    Fetched { index, va, packet, .. }: Fetched<'_>,
+    Executed { done, times }: Executed,
+    retire: impl FnOnce() -> Result<(), BusFault>,
+) -> Result<(), Stop> {
+    let bus_stop = |fault| Stop::Fault(of_bus(shared, fault));
+    let queue_id = shared.setup.queue_id;
+    // The slot is free before the host can know that the packet is done.
+    match bus.store_u16(va, PacketType::Invalid as u16, "AQL packet header") {
+        // The queue was paused meanwhile and given another ring: the old one is none of its business.
+        Err(_) if shared.generation.load(Ordering::Acquire) != queue.generation => {}
+        stored => stored.map_err(bus_stop)?,
+    }
+    retire().map_err(bus_stop)?;
+    let Done { instructions, waves } = done;
+    shared.setup.kernel.tracer.emit(|| Event::Complete { queue_id, index, instructions, waves });
+    let properties = queue.properties(bus).map_err(bus_stop)?;
+    let times = properties.enable_profiling().then_some(times);
+    signal::complete(shared, bus, packet.completion_signal(), times).map_err(bus_stop)?;
+    if let Packet::KernelDispatch(packet) = packet
+        && packet.private_segment_size > 0
+        && properties.use_scratch_once()
+    {
+        let detail = "the dispatch that had the scratch to itself is done".to_string();
+        let fault = *record(shared, FaultKind::Packet(packet_bits::SCRATCH_ONCE), detail);
+        match queue.request(shared, bus, packet_bits::SCRATCH_ONCE, fault) {
+            // The packet is done all the same.
+            Ok(()) | Err(Stop::Cancelled) => {}
+            Err(stop) => return Err(stop),
+        }
+    }
+    Ok(())
 }
 
 /// The `amd_queue_t` around a read index: the u32 behind the index tells how far before it the structure starts.
@@ -315,16 +419,39 @@ impl Queue {
         shared.cancelled() || shared.generation.load(Ordering::Acquire) != self.generation
     }
 
+    /// How far packets may be taken after a doorbell: it holds the index of the last packet.
+    ///
+    /// Several producers may ring in any order, and of two stores between two looks only the second is seen here (the
+    /// hardware sees both), so for their queues the write index counts too.
+    pub fn limit(&self, shared: &Shared, bus: &Bus, doorbell: u64) -> Result<u64, BusFault> {
+        let rung = doorbell.wrapping_add(1);
+        let kind = bus.load_u32(self.va.wrapping_add(amd_queue::TYPE as u64), "hsa_queue.type")?;
+        if kind == amd_queue::QueueType::Single as u32 {
+            return Ok(rung);
+        }
+        Ok(rung.max(bus.load_u64(shared.setup.write_index, "write_dispatch_id")?))
+    }
+
     fn properties(&self, bus: &Bus) -> Result<QueueProperties, BusFault> {
         let at = self.va.wrapping_add(amd_queue::QUEUE_PROPERTIES as u64);
         bus.load_u32(at, "queue_properties").map(QueueProperties::from_bits)
     }
 
-    /// Looks until `ready` holds.
-    fn wait(&self, shared: &Shared, bus: &Bus, ready: impl Fn(&Bus) -> Result<bool, BusFault>) -> Result<(), Stop> {
+    /// Looks until `ready` holds. The packet that waits is taken up anew when another queue gets the slot meanwhile.
+    pub fn wait(&self, shared: &Shared, bus: &Bus, ready: impl Fn(&Bus) -> Result<bool, BusFault>) -> Result<(), Stop> {
+        self.look(shared, bus, true, ready)
+    }
+
+    fn look(
+        &self,
+        shared: &Shared,
+        bus: &Bus,
+        yields: bool,
+        ready: impl Fn(&Bus) -> Result<bool, BusFault>,
+    ) -> Result<(), Stop> {
         let mut pace = Pace::new();
         while !ready(bus).map_err(|fault| Stop::Fault(of_bus(shared, fault)))? {
-            if self.interrupted(shared) {
+            if self.interrupted(shared) || (yields && shared.hold.must_yield(false)) {
                 return Err(Stop::Cancelled);
             }
             pace.wait();
@@ -343,6 +470,9 @@ impl Queue {
             return Err(Stop::Fault(Box::new(Fault { detail, ..fault })));
         }
         signal::set_bits(shared, bus, handle, bits).map_err(bus_stop)?;
-        self.wait(shared, bus, |bus| Ok(bus.load_i64(handle.wrapping_add(8), "value of queue_inactive_signal")? == 0))
+        // The host was asked, so the answer is waited for.
+        self.look(shared, bus, false, |bus| {
+            Ok(bus.load_i64(handle.wrapping_add(8), "value of queue_inactive_signal")? == 0)
+        })
     }
 }

@@ -44,6 +44,12 @@ pub struct Dispatch {
     pub scratch: Scratch,
     /// Compute units of the device.
     pub compute_units: u32,
+    /// Those that waves may be on, by their bits of a CU mask, if not all.
+    pub units: Option<Arc<[u32]>>,
+    /// XCCs of the device.
+    pub xccs: u32,
+    /// Shader arrays of a shader engine.
+    pub arrays_per_engine: u32,
     /// Shader engines of the device (`tmpring` counts waves per engine from GFX11 on).
     pub shader_engines: u32,
     /// Waves a compute unit holds.
@@ -52,12 +58,26 @@ pub struct Dispatch {
     pub lds_per_cu: u32,
 }
 
+impl Dispatch {
+    /// Compute units that waves may be on.
+    pub fn enabled_units(&self) -> u32 {
+        self.units.as_ref().map_or(self.compute_units, |units| units.len() as u32)
+    }
+}
+
 /// What waves ask of the device around them.
 pub trait Host: Sync {
     /// `s_sendmsg sendmsg(MSG_INTERRUPT)` with this payload in M0.
     fn interrupt(&self, m0: u32);
     /// True when the dispatch must stop: the queue was destroyed, the device reset or the process is ending.
     fn cancelled(&self) -> bool;
+    /// A thread begins to run waves; returns when it may. The caller of [`Engine::run`](super::engine::Engine::run) has
+    /// begun already.
+    fn enter(&self) {}
+    /// A thread ends, or waits for others.
+    fn leave(&self) {}
+    /// A thread with so many resident waves is between two turns of them; it goes on when this returns.
+    fn rest(&self, _waves: u32) {}
 }
 
 /// What a finished dispatch did.

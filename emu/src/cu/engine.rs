@@ -89,11 +89,18 @@ impl Engine {
         std::thread::scope(|scope| {
             let mut spawn = || {
                 for _ in 1..workers {
-                    scope.spawn(|| Worker::new(shared).run(None));
+                    scope.spawn(|| {
+                        host.enter();
+                        Worker::new(shared).run(None);
+                        host.leave();
+                    });
                 }
             };
             Worker::new(shared).run(Some(&mut spawn));
+            // Waiting for the others is no work.
+            host.leave();
         });
+        host.enter();
         let (waves, instructions) = job.finish()?;
         Ok(Done { waves, instructions })
     }

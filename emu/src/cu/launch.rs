@@ -7,6 +7,7 @@ use super::dispatch::Dispatch;
 use super::wave::{Identity, State, Wave, scalar};
 use crate::isa::{Family, Target};
 use crate::memory::AddressSpace;
+use std::sync::Arc;
 use trace::{Access, Fault, FaultKind};
 
 /// `queue_inactive_signal` bits for a refused dispatch (ROCR's DynamicQueueEventsHandler).
@@ -71,6 +72,8 @@ pub struct Launch {
     target: Target,
     shared_aperture: u32,
     private_aperture: u32,
+    /// Compute units that waves may be on, if not all.
+    units: Option<Arc<[u32]>>,
     identity: Identity,
 }
 
@@ -385,7 +388,7 @@ impl Launch {
         let by_waves = waves_per_unit.min(register_waves) / waves;
         let by_lds = (lds_limit * units).checked_div(lds).unwrap_or(u32::MAX);
         let mut resident_groups =
-            dispatch.compute_units.div_ceil(units).max(1) as u64 * by_waves.min(by_lds).max(1) as u64;
+            dispatch.enabled_units().div_ceil(units).max(1) as u64 * by_waves.min(by_lds).max(1) as u64;
         if scratch.slots != 0 {
             resident_groups = resident_groups.min((scratch.slots / waves) as u64);
         }
@@ -409,6 +412,7 @@ impl Launch {
             user_count: (rsrc2 >> 1 & 0x1f) as usize,
             rsrc2,
             packed_ids: packed_ids(target),
+            units: dispatch.units.clone(),
             target,
             shared_aperture: (dispatch.shared_base >> 32) as u32,
             private_aperture: (dispatch.private_base >> 32) as u32,
@@ -416,6 +420,8 @@ impl Launch {
                 waves_per_cu: dispatch.waves_per_cu.max(1),
                 shader_engines: dispatch.shader_engines.max(1),
                 compute_units: dispatch.compute_units.max(1),
+                xccs: dispatch.xccs.max(1),
+                arrays_per_engine: dispatch.arrays_per_engine.max(1),
                 vgprs: rows,
                 agpr_base: vgprs,
                 queue_id: dispatch.queue_id,
@@ -440,6 +446,15 @@ impl Launch {
         items.iter().product::<u32>().div_ceil(self.lanes)
     }
 
+    /// The compute unit of a resident wave, by its bit of a CU mask.
+    fn unit(&self, slot: u32) -> u32 {
+        let nth = slot / self.identity.waves_per_cu;
+        match &self.units {
+            Some(units) if !units.is_empty() => units[nth as usize % units.len()],
+            _ => nth % self.identity.compute_units,
+        }
+    }
+
     /// Sets a wave whose registers are zero to the state it starts with. `slot` is its number among resident waves, which
     /// is also its scratch slot.
     pub fn start(&self, wave: &mut Wave, group: [u32; 3], number: u32, slot: u32) {
@@ -460,7 +475,9 @@ impl Launch {
         wave.state = State::Ready;
         wave.fault = None;
         wave.mode = self.mode;
-        wave.identity = Identity { workgroup: group, wave: number, waves: self.waves(items), slot, ..self.identity };
+        let waves = self.waves(items);
+        wave.identity =
+            Identity { workgroup: group, wave: number, waves, slot, unit: self.unit(slot), ..self.identity };
 
         let sgprs = &mut wave.scalar;
         *sgprs = [0; scalar::COUNT];

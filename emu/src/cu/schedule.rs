@@ -205,6 +205,7 @@ impl<'a> Worker<'a> {
         let (mut idle, mut rotations) = (0u32, 0u32);
         let mut seen = job.census.enter();
         while !job.stopped() {
+            job.host.rest(self.groups.iter().map(|group| group.waves.len() as u32).sum());
             if job.host.cancelled() {
                 job.stop.store(true, Ordering::Relaxed);
                 break;

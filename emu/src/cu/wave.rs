@@ -101,6 +101,12 @@ pub struct Identity {
     pub waves: u32,
     /// Number among the waves the device holds now; no two resident waves share one.
     pub slot: u32,
+    /// Compute unit, by its bit of a CU mask.
+    pub unit: u32,
+    /// XCCs of the device.
+    pub xccs: u32,
+    /// Shader arrays of a shader engine.
+    pub arrays_per_engine: u32,
     /// Waves a compute unit holds, to split `slot` into hardware ids.
     pub waves_per_cu: u32,
     /// Shader engines of the device.

@@ -195,7 +195,7 @@ fn tile_config() {
     assert_eq!((tiles[31], tiles[32]), (0, 7));
     args.tile_config_ptr = 1;
     assert_eq!(client.call(&mut args), Err(libc::EFAULT));
-    assert_eq!((args.num_tile_configs, args.num_macro_tile_configs), (0, 0));
+    assert_eq!((args.num_tile_configs, args.num_macro_tile_configs), (0, 3));
 }
 
 #[test]

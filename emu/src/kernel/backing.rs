@@ -30,16 +30,23 @@ pub fn memfd(name: &CStr) -> std::io::Result<OwnedFd> {
 pub struct NodeMemory {
     file: OwnedFd,
     end: Mutex<u64>,
+    /// Process it was made in. In a forked child the file is its parent's.
+    pid: u32,
 }
 
 impl NodeMemory {
     /// A file whose first range lies at `start`.
     pub fn new(name: &CStr, start: u64) -> std::io::Result<NodeMemory> {
-        Ok(NodeMemory { file: memfd(name)?, end: Mutex::new(start) })
+        Ok(NodeMemory { file: memfd(name)?, end: Mutex::new(start), pid: std::process::id() })
     }
 
     /// Takes a fresh range of zeroed memory. Ranges are never used again: a late access to a freed one meets nothing.
     pub fn allocate(self: &Arc<NodeMemory>, bytes: u64) -> Result<Arc<Pages>, Errno> {
+        self.allocate_charged(bytes, None)
+    }
+
+    /// The same, of memory that was taken account of.
+    pub fn allocate_charged(self: &Arc<NodeMemory>, bytes: u64, charge: Option<Charge>) -> Result<Arc<Pages>, Errno> {
         let len = page_up(bytes).filter(|len| *len > 0).ok_or(Errno::ENOMEM)?;
         let size = usize::try_from(len).map_err(|_| Errno::ENOMEM)?;
         let offset = {
@@ -68,16 +75,38 @@ impl NodeMemory {
         if host == libc::MAP_FAILED {
             return Err(Errno::ENOMEM);
         }
-        Ok(Arc::new(Pages { host: host.cast(), len, file: Some((self.clone(), offset)) }))
+        Ok(Arc::new(Pages { host: host.cast(), len, file: Some((self.clone(), offset)), charge }))
     }
 }
 
-/// Host memory of one buffer.
+/// Memory that is taken from a limit, and given back when this is dropped.
+pub trait Account: Send + Sync {
+    /// Gives bytes back.
+    fn discharge(&self, bytes: u64);
+}
+
+/// Bytes taken of an account.
+pub struct Charge {
+    /// Of this one.
+    pub account: Arc<dyn Account>,
+    /// So many.
+    pub bytes: u64,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.account.discharge(self.bytes);
+    }
+}
+
+/// Host memory of one buffer. It lives as long as the buffer, a mapping of it, or a descriptor it was exported by.
 pub struct Pages {
     host: *mut u8,
     len: u64,
     /// None: memory of the caller (USERPTR), which is not this struct's to unmap.
     file: Option<(Arc<NodeMemory>, u64)>,
+    /// What it takes of the limits.
+    charge: Option<Charge>,
 }
 
 // SAFETY: the memory is shared with clients and the emulated GPU anyway, and is accessed with atomics and volatile
@@ -90,8 +119,8 @@ impl Backing for Pages {}
 
 impl Pages {
     /// Memory of the caller.
-    pub fn of_user(addr: u64, len: u64) -> Arc<Pages> {
-        Arc::new(Pages { host: addr as *mut u8, len, file: None })
+    pub fn of_user(addr: u64, len: u64, charge: Option<Charge>) -> Arc<Pages> {
+        Arc::new(Pages { host: addr as *mut u8, len, file: None, charge })
     }
 
     /// Where the emulator sees it.
@@ -109,32 +138,33 @@ impl Pages {
         self.file.as_ref().map(|(_, offset)| *offset)
     }
 
-    /// Maps the first `len` bytes for a client.
+    /// Maps `len` bytes from `from` on for a client.
     ///
     /// # Safety
     /// As [`kfd::Driver::mmap`].
-    pub unsafe fn map(&self, addr: usize, len: usize, prot: i32, flags: i32) -> Result<usize, Errno> {
+    pub unsafe fn map(&self, from: u64, addr: usize, len: usize, prot: i32, flags: i32) -> Result<usize, Errno> {
         let (node, offset) = self.file.as_ref().ok_or(Errno::EPERM)?;
+        let offset = (*offset + from) as i64;
         // SAFETY: the caller's promise covers `addr`; the file range belongs to this buffer.
-        let at = unsafe { libc::mmap(addr as *mut _, len, prot, flags, node.file.as_raw_fd(), *offset as i64) };
+        let at = unsafe { libc::mmap(addr as *mut _, len, prot, flags, node.file.as_raw_fd(), offset) };
         if at == libc::MAP_FAILED { Err(Errno::last()) } else { Ok(at as usize) }
     }
 }
 
 impl Drop for Pages {
     fn drop(&mut self) {
+        drop(self.charge.take());
         let Some((node, offset)) = &self.file else { return };
-        // SAFETY: the mapping was made by `allocate` for this struct alone, and dropping it means that no translation
-        // and no client mapping of the range is left; the hole gives the memory back.
-        unsafe {
-            libc::munmap(self.host.cast(), self.len as usize);
-            libc::fallocate(
-                node.file.as_raw_fd(),
-                libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
-                *offset as i64,
-                self.len as i64,
-            );
+        // SAFETY: the mapping was made by `allocate` for this struct alone, and dropping it means that no translation and
+        // no client mapping of the range is left.
+        unsafe { libc::munmap(self.host.cast(), self.len as usize) };
+        if node.pid != std::process::id() {
+            // Inherited by a fork: the bytes are the parent's.
+            return;
         }
+        let (mode, fd) = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, node.file.as_raw_fd());
+        // SAFETY: a plain call on a descriptor; the range is this struct's, and the hole gives its memory back.
+        unsafe { libc::fallocate(fd, mode, *offset as i64, self.len as i64) };
     }
 }
 
@@ -151,7 +181,7 @@ mod tests {
         assert_eq!((first.offset(), second.offset()), (Some(1 << 32), Some((1 << 32) + 4096)));
         // SAFETY: a fresh mapping nobody else uses.
         unsafe {
-            let seen = second.map(0, 8192, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED).unwrap() as *mut u8;
+            let seen = second.map(0, 0, 8192, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED).unwrap() as *mut u8;
             seen.add(5000).write_volatile(7);
             assert_eq!(second.host().add(5000).read_volatile(), 7);
             assert_eq!(first.host().read_volatile(), 0);

@@ -2,6 +2,7 @@
 //! dumped here.
 
 use super::call::Call;
+use super::misc::Access;
 use super::rule::{RuleText, check, rules, texts};
 use kfd::Errno;
 use kfd::uapi::*;
@@ -42,33 +43,33 @@ rules! {
         EINVAL "priv_data_size is at least 8": f.0 => f.0 >= PROCESS_DATA_BYTES;
         EINVAL "the data's version is 1": f.1 => f.0 < PROCESS_DATA_BYTES || f.1 == PRIVATE_VERSION;
     }
+
+    /// CRIU_OP RESTORE, at last.
+    DEVICES for count: u32 {
+        EINVAL "num_devices is the process' number of GPUs, which is 0": *count => *count == 0;
+    }
 }
 
 /// The tables of this module.
 pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
-    vec![("CRIU_OP", texts(RULES)), ("CRIU_OP RESTORE", texts(RESTORE))]
-}
-
-/// Whether the caller has one of the two capabilities, as the host says.
-fn is_privileged() -> bool {
-    const CAP_SYS_ADMIN: u32 = 21;
-    const CAP_CHECKPOINT_RESTORE: u32 = 40;
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or_default();
-    effective & (1 << CAP_SYS_ADMIN | 1 << CAP_CHECKPOINT_RESTORE) != 0
+    vec![("CRIU_OP", texts(RULES)), ("CRIU_OP RESTORE", [texts(RESTORE), texts(DEVICES)].concat())]
 }
 
 /// CRIU_OP.
 pub fn criu(call: &Call<'_>, args: &mut CriuArgs) -> Result<(), Errno> {
     const NAME: &str = "CRIU_OP";
     let mut inner = call.process.lock();
-    check(call.kernel, NAME, RULES, &Facts { args: *args, privileged: is_privileged(), gpus: inner.devices.len() })?;
+    check(
+        call.kernel,
+        NAME,
+        RULES,
+        &Facts { args: *args, privileged: Access::of_caller().checkpoint, gpus: inner.devices.len() },
+    )?;
     // Only RESTORE is left.
     let size = args.priv_data_size;
     let data: [u32; 2] = if size < PROCESS_DATA_BYTES { [0; 2] } else { call.kernel.user.get(args.priv_data)? };
     check(call.kernel, NAME, RESTORE, &(size, data[0]))?;
     // The mode is set before the devices are found not to fit.
     inner.xnack = data[1] != 0;
-    Err(Errno::EINVAL)
+    check(call.kernel, NAME, DEVICES, &args.num_devices)
 }

@@ -51,6 +51,27 @@ pub fn sizes(gpu: &GpuProfile) -> Sizes {
     }
 }
 
+/// What saved waves take of a save area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// Bytes of the control stack.
+    pub control_stack: u32,
+    /// Bytes of wave data.
+    pub waves: u32,
+}
+
+impl Sizes {
+    /// What so many waves take of the area of one XCC: an entry of the control stack each, and their share of a compute
+    /// unit that is full.
+    pub fn used(&self, gpu: &GpuProfile, waves: u32) -> Used {
+        let entry = if gpu.gfx_target_version >= 100_100 { 12 } else { 8 };
+        let per_unit = (self.save - self.control_stack) / (gpu.compute_units / gpu.xccs).max(1);
+        let share = (per_unit / gpu.waves_per_cu().max(1)).next_multiple_of(64);
+        let data = waves.saturating_mul(share).min(self.save - self.control_stack);
+        Used { control_stack: waves.saturating_mul(entry).min(self.control_stack), waves: data }
+    }
+}
+
 fn whole_pages(bytes: u64) -> u64 {
     page_up(bytes).unwrap_or(bytes)
 }

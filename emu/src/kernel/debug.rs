@@ -80,14 +80,25 @@ impl Session {
 /// What every operation is checked for.
 pub struct Facts {
     op: u32,
+    pid: u32,
     /// The process object of `pid` is known here.
     known: bool,
+    /// It is the caller's.
+    own: bool,
     enabled: bool,
     runtime: bool,
     /// GPUs of the process.
     gpus: usize,
     /// The operation's gpu_id is one of them.
     known_gpu: bool,
+}
+
+/// What QUERY_EXCEPTION_INFO is checked for.
+pub struct InfoFacts {
+    pointer: u64,
+    code: u32,
+    of_process: bool,
+    raised: bool,
 }
 
 /// What ENABLE is checked for.
@@ -116,7 +127,8 @@ fn is_watch(op: u32) -> bool {
 rules! {
     /// DBG_TRAP: any operation.
     RULES for f: Facts {
-        ESRCH "pid is a process that has opened the KFD": f.op => f.known;
+        ESRCH "pid is a process that has opened the KFD": f.pid => f.known;
+        EPERM "it is the caller, or one that the caller traces": f.pid => f.own;
         EINVAL "debugging is enabled, for all but ENABLE": f.op => f.op == DBG_TRAP_ENABLE || f.enabled;
         EPERM "RUNTIME_ENABLE was called, for operations on waves (4 to 10)": f.op =>
             !OF_WAVES.contains(&f.op) || f.runtime;
@@ -137,6 +149,34 @@ rules! {
         EINVAL "num_queues is at most 1024": f.1 => f.0 == 0 || f.1 <= 1024;
     }
 
+    /// DBG_TRAP: SEND_RUNTIME_EVENT of a memory violation.
+    RUNTIME_EVENT for f: (u32, bool) {
+        ENODEV "gpu_id is a GPU of the process, with a memory violation": f.0 => f.1;
+    }
+
+    /// DBG_TRAP: QUERY_DEBUG_EVENT.
+    PENDING for pending: u64 {
+        EAGAIN "an exception that is enabled is pending": *pending => *pending != 0;
+    }
+
+    /// DBG_TRAP: QUERY_EXCEPTION_INFO.
+    INFO for f: InfoFacts {
+        EINVAL "info_ptr is not 0": f.pointer => f.pointer != 0;
+        EINVAL "exception_code is one of the process: of queues and GPUs there are none that could have one": f.code =>
+            f.of_process;
+        ENODATA "the exception was raised": f.code => f.raised;
+    }
+
+    /// DBG_TRAP: GET_QUEUE_SNAPSHOT.
+    QUEUE_SNAPSHOT for entry_size: u32 {
+        EINVAL "entry_size is not 0": *entry_size => *entry_size != 0;
+    }
+
+    /// DBG_TRAP: GET_DEVICE_SNAPSHOT.
+    DEVICE_SNAPSHOT for pointer: u64 {
+        EINVAL "snapshot_buf_ptr is not 0": *pointer => *pointer != 0;
+    }
+
     /// DBG_TRAP: SET_WAVE_LAUNCH_MODE.
     LAUNCH_MODE for mode: u32 {
         EINVAL "launch_mode, its low 8 bits, is 0, 1 or 3": *mode => matches!(mode & 0xff, 0 | 1 | 3);
@@ -148,8 +188,13 @@ pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
     vec![
         ("DBG_TRAP", texts(RULES)),
         ("DBG_TRAP ENABLE", texts(ENABLE)),
+        ("DBG_TRAP SEND_RUNTIME_EVENT", texts(RUNTIME_EVENT)),
         ("DBG_TRAP SET_WAVE_LAUNCH_MODE", texts(LAUNCH_MODE)),
         ("DBG_TRAP SUSPEND_QUEUES, RESUME_QUEUES", texts(QUEUE_LIST)),
+        ("DBG_TRAP QUERY_DEBUG_EVENT", texts(PENDING)),
+        ("DBG_TRAP QUERY_EXCEPTION_INFO", texts(INFO)),
+        ("DBG_TRAP GET_QUEUE_SNAPSHOT", texts(QUEUE_SNAPSHOT)),
+        ("DBG_TRAP GET_DEVICE_SNAPSHOT", texts(DEVICE_SNAPSHOT)),
     ]
 }
 
@@ -179,7 +224,9 @@ pub fn trap(call: &Call<'_>, args: &mut DbgTrapArgs) -> Result<(), Errno> {
     };
     let facts = Facts {
         op: args.op,
-        known: args.pid == process.pid,
+        pid: args.pid,
+        known: call.kernel.knows(args.pid),
+        own: args.pid == process.pid,
         enabled: inner.debug.is_enabled(),
         runtime: inner.runtime.is_some(),
         gpus: inner.devices.len(),
@@ -195,7 +242,7 @@ pub fn trap(call: &Call<'_>, args: &mut DbgTrapArgs) -> Result<(), Errno> {
         }
         DBG_TRAP_SEND_RUNTIME_EVENT => with(args, |args: &mut DbgTrapSendRuntimeEventArgs| {
             if args.exception_mask & ec_mask(EC_DEVICE_MEMORY_VIOLATION) != 0 {
-                inner.index(args.gpu_id).map_err(|_| Errno::ENODEV)?;
+                passes(call, RUNTIME_EVENT, &(args.gpu_id, inner.index(args.gpu_id).is_ok()))?;
             }
             if args.exception_mask & ec_mask(EC_PROCESS_RUNTIME) != 0 {
                 process.acknowledge.give();
@@ -230,20 +277,16 @@ pub fn trap(call: &Call<'_>, args: &mut DbgTrapArgs) -> Result<(), Errno> {
             std::mem::swap(&mut inner.debug.flags, &mut args.flags);
             Ok(())
         }),
-        DBG_TRAP_QUERY_DEBUG_EVENT => with(args, |args| query(&mut inner.debug, args)),
+        DBG_TRAP_QUERY_DEBUG_EVENT => with(args, |args| query(call, &mut inner.debug, args)),
         DBG_TRAP_QUERY_EXCEPTION_INFO => with(args, |args| exception_info(call, inner, args)),
         DBG_TRAP_GET_QUEUE_SNAPSHOT => with(args, |args: &mut DbgTrapQueueSnapshotArgs| {
             args.num_queues = 0;
-            if args.entry_size == 0 {
-                return Err(Errno::EINVAL);
-            }
+            passes(call, QUEUE_SNAPSHOT, &args.entry_size)?;
             args.entry_size = args.entry_size.min(size_of::<QueueSnapshotEntry>() as u32);
             Ok(())
         }),
         DBG_TRAP_GET_DEVICE_SNAPSHOT => with(args, |args: &mut DbgTrapDeviceSnapshotArgs| {
-            if args.snapshot_buf_ptr == 0 {
-                return Err(Errno::EINVAL);
-            }
+            passes(call, DEVICE_SNAPSHOT, &args.snapshot_buf_ptr)?;
             args.num_devices = 0;
             args.entry_size = args.entry_size.min(size_of::<DbgDeviceInfoEntry>() as u32);
             Ok(())
@@ -284,13 +327,11 @@ fn no_queues(call: &Call<'_>, array: u64, count: u32) -> Result<(), Errno> {
     Ok(())
 }
 
-fn query(debug: &mut Debug, args: &mut DbgTrapQueryDebugEventArgs) -> Result<(), Errno> {
+fn query(call: &Call<'_>, debug: &mut Debug, args: &mut DbgTrapQueryDebugEventArgs) -> Result<(), Errno> {
     let clear = args.exception_mask;
     *args = DbgTrapQueryDebugEventArgs { exception_mask: 0, gpu_id: 0, queue_id: 0 };
     let enabled = debug.session.as_ref().map_or(0, |session| session.enabled);
-    if enabled & debug.raised == 0 {
-        return Err(Errno::EAGAIN);
-    }
+    passes(call, PENDING, &(enabled & debug.raised))?;
     args.exception_mask = debug.raised;
     debug.raised &= !clear;
     Ok(())
@@ -298,13 +339,13 @@ fn query(debug: &mut Debug, args: &mut DbgTrapQueryDebugEventArgs) -> Result<(),
 
 fn exception_info(call: &Call<'_>, inner: &mut Inner, args: &mut DbgTrapQueryExceptionInfoArgs) -> Result<(), Errno> {
     let bit = ec_mask(args.exception_code);
-    // Of queues and devices there are none that could have one.
-    if args.info_ptr == 0 || bit & EC_MASK_PROCESS == 0 {
-        return Err(Errno::EINVAL);
-    }
-    if inner.debug.raised & bit == 0 {
-        return Err(Errno::ENODATA);
-    }
+    let facts = InfoFacts {
+        pointer: args.info_ptr,
+        code: args.exception_code,
+        of_process: bit & EC_MASK_PROCESS != 0,
+        raised: inner.debug.raised & bit != 0,
+    };
+    passes(call, INFO, &facts)?;
     let mut size = 0;
     if args.exception_code == EC_PROCESS_RUNTIME {
         let info = inner.runtime_info();

@@ -1,11 +1,12 @@
 //! A GPU of the machine, as the kernel holds it for all processes.
 
-use super::backing::NodeMemory;
+use super::backing::{Account, Charge};
 use super::{Options, cwsr};
+use crate::cp::runlist::Runlist;
 use crate::cu::engine::Engine;
 use crate::machine::{GpuProfile, Machine, cpu};
 use kfd::Errno;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Number of the first render node.
@@ -30,12 +31,14 @@ pub struct Device {
     pub profile: GpuProfile,
     /// Context save sizes.
     pub cwsr: cwsr::Sizes,
-    /// Memory of its buffers, as one file with the render node's mmap offsets.
-    pub memory: Arc<NodeMemory>,
     /// Compute units.
     pub engine: Engine,
+    /// Slots for queues.
+    pub runlist: Arc<Runlist>,
     /// The device is gone: the kernel does not know its id any more.
     pub removed: AtomicBool,
+    /// Times it was reset.
+    pub resets: AtomicU32,
     usage: Mutex<Usage>,
 }
 
@@ -43,18 +46,20 @@ pub struct Device {
 #[derive(Default)]
 struct Usage {
     vram: u64,
+    /// The same with each buffer in whole units of AVAILABLE_MEMORY.
+    vram_in_units: u64,
     queues: u32,
 }
 
 /// The first mmap offset of a render node: DRM keeps the lower 4 GiB free.
-const DRM_FIRST_OFFSET: u64 = 1 << 32;
+pub const DRM_FIRST_OFFSET: u64 = 1 << 32;
 
 /// Free VRAM is reported in units of 2 MiB.
 const AVAILABLE_UNIT: u64 = 2 << 20;
 
 impl Device {
     /// The GPUs of a machine, with identities of their own.
-    pub fn all(machine: &Machine, options: &Options) -> std::io::Result<Vec<Arc<Device>>> {
+    pub fn all(machine: &Machine, options: &Options) -> Vec<Arc<Device>> {
         let mut devices: Vec<Arc<Device>> = Vec::with_capacity(machine.gpus.len());
         for (index, profile) in machine.gpus.iter().enumerate() {
             let mut gpu_id = u32::from(profile.gpu_id);
@@ -73,13 +78,14 @@ impl Device {
                     None => Engine::new(profile.target, options.workers, options.level),
                 }
                 .counting(options.met.clone()),
+                runlist: Arc::new(Runlist::new(profile.cp_queues)),
                 removed: AtomicBool::new(false),
+                resets: AtomicU32::new(0),
                 profile: profile.clone(),
-                memory: Arc::new(NodeMemory::new(c"kfdrun-gpu-memory", DRM_FIRST_OFFSET)?),
                 usage: Mutex::default(),
             }));
         }
-        Ok(devices)
+        devices
     }
 
     /// major * 10000 + minor * 100 + stepping.
@@ -103,22 +109,35 @@ impl Device {
         match usage.vram.checked_add(bytes) {
             Some(total) if total <= limit => {
                 usage.vram = total;
+                usage.vram_in_units = usage.vram_in_units.saturating_add(bytes.next_multiple_of(AVAILABLE_UNIT));
                 Ok(())
             }
             _ => Err(Errno::ENOMEM),
         }
     }
 
+    /// Takes VRAM that is given back with what is returned.
+    pub fn take_vram(self: &Arc<Device>, bytes: u64, reserve: u64) -> Result<Charge, Errno> {
+        self.charge_vram(bytes, reserve)?;
+        Ok(Charge { account: self.clone(), bytes })
+    }
+
     /// Gives VRAM back.
     pub fn discharge_vram(&self, bytes: u64) {
         let mut usage = self.usage();
         usage.vram = usage.vram.saturating_sub(bytes);
+        usage.vram_in_units = usage.vram_in_units.saturating_sub(bytes.next_multiple_of(AVAILABLE_UNIT));
     }
 
-    /// AVAILABLE_MEMORY.
+    /// AVAILABLE_MEMORY: each buffer counts in whole units.
     pub fn available_vram(&self, reserve: u64) -> u64 {
-        let left = self.profile.vram_bytes.saturating_sub(self.usage().vram).saturating_sub(reserve);
+        let left = self.profile.vram_bytes.saturating_sub(self.usage().vram_in_units).saturating_sub(reserve);
         left / AVAILABLE_UNIT * AVAILABLE_UNIT
+    }
+
+    /// Queues of all processes.
+    pub fn queues(&self) -> u32 {
+        self.usage().queues
     }
 
     /// Counts a queue; EPERM when the device has as many as it takes.
@@ -138,8 +157,17 @@ impl Device {
     }
 }
 
+impl Account for Device {
+    fn discharge(&self, bytes: u64) {
+        self.discharge_vram(bytes);
+    }
+}
+
 /// System memory that buffers may take: all but 1/64 and 1.5 GiB.
 pub const SYSTEM_MEMORY_LIMIT: u64 = cpu::MEMORY_BYTES - cpu::MEMORY_BYTES / 64 - (3 << 29);
+
+/// System memory that driver-owned buffers (GTT) may take: half, TTM's limit.
+pub const GTT_MEMORY_LIMIT: u64 = cpu::MEMORY_BYTES / 2;
 
 /// VRAM kept for page tables: 1/16384 of what all of them could map, 8 MiB at least.
 pub fn page_table_reserve(devices: &[Arc<Device>]) -> u64 {
@@ -153,7 +181,7 @@ mod tests {
     use crate::isa::Target;
 
     fn all(targets: &[Target]) -> Vec<Arc<Device>> {
-        Device::all(&Machine::with(targets), &Options::default()).unwrap()
+        Device::all(&Machine::with(targets), &Options::default())
     }
 
     #[test]
@@ -178,6 +206,12 @@ mod tests {
         assert_eq!(gpu.available_vram(reserve), 0);
         gpu.discharge_vram(all - 4096);
         gpu.charge_vram(all, reserve).unwrap();
+        gpu.discharge_vram(all);
+        // A page of each of two buffers takes 2 MiB of what AVAILABLE_MEMORY tells.
+        let before = gpu.available_vram(reserve);
+        gpu.charge_vram(4096, reserve).unwrap();
+        gpu.charge_vram(4096, reserve).unwrap();
+        assert_eq!(before - gpu.available_vram(reserve), 4 << 20);
     }
 
     #[test]

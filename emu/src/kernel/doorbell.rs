@@ -56,6 +56,11 @@ impl Doorbells {
         &self.pages
     }
 
+    /// Whether a slot is free.
+    pub fn has_free(&self) -> bool {
+        self.taken.contains(&false)
+    }
+
     /// Takes the lowest free slot for a compute queue. What a former owner stored stays there.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use super::file::File;
 use super::memory::Kind;
 use super::rule::{self, RuleText, rules, texts};
 use kfd::Errno;
-use kfd::uapi::{ALLOC_MEM_FLAGS_PUBLIC, MmapOffset, MmapType};
+use kfd::uapi::{ALLOC_MEM_FLAGS_PUBLIC, ALLOC_MEM_FLAGS_WRITABLE, MmapOffset, MmapType};
 use std::sync::Arc;
 
 /// What of the arguments matters.
@@ -28,6 +28,8 @@ pub struct Request {
 pub struct Mapped {
     /// Memory.
     pub pages: Arc<Pages>,
+    /// First byte of it.
+    pub from: u64,
     /// The host may touch it.
     pub visible: bool,
 }
@@ -40,6 +42,13 @@ pub struct KfdFacts {
     known_gpu: bool,
     /// There is a page of event slots.
     signal_page: bool,
+}
+
+/// What is looked at on an exported buffer.
+pub struct DmaBufFacts {
+    request: Request,
+    bytes: u64,
+    writable: bool,
 }
 
 /// What is looked at on a render node.
@@ -74,6 +83,16 @@ rules! {
         EINVAL "reserved memory (type 1) is an APU's": f.at.gpu_id => f.at.kind != MmapType::ReservedMem;
     }
 
+    /// mmap of a descriptor of EXPORT_DMABUF.
+    DMA_BUF for f: DmaBufFacts {
+        EACCES "the buffer was allocated WRITABLE, with shared write access": f.request.prot =>
+            f.writable || f.request.prot & libc::PROT_WRITE == 0 || f.request.flags & libc::MAP_TYPE == libc::MAP_PRIVATE;
+        EINVAL "the mapping ends at the buffer's end or before": f.request.len =>
+            f.request.offset.checked_add(f.request.len as u64).is_some_and(|end| end <= f.bytes);
+        EINVAL "the mapping is shared, or without any access": f.request.flags =>
+            f.request.flags & libc::MAP_TYPE != libc::MAP_PRIVATE || f.request.prot == libc::PROT_NONE;
+    }
+
     /// mmap of a render node.
     RENDER for f: RenderFacts {
         EINVAL "a buffer of the node starts at offset": f.request.offset => f.buffer.is_some();
@@ -90,6 +109,7 @@ pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
     vec![
         ("mmap of /dev/kfd", [texts(ANY), texts(KFD)].concat()),
         ("mmap of a render node", [texts(ANY), texts(RENDER)].concat()),
+        ("mmap of an exported buffer", [texts(ANY), texts(DMA_BUF)].concat()),
     ]
 }
 
@@ -99,12 +119,14 @@ pub fn check(kernel: &Arc<Kernel>, file: &Arc<File>, mut request: Request) -> Re
     // What a driver sees is whole pages.
     request.len = request.len.checked_next_multiple_of(PAGE as usize).ok_or(Errno::ENOMEM)?;
     match &**file {
-        File::Kfd { .. } => kfd(kernel, request).map(|pages| Mapped { pages, visible: true }),
+        File::Kfd { .. } => kfd(kernel, request).map(|pages| Mapped { pages, from: 0, visible: true }),
         File::Render { device, .. } => render(kernel, file, device, request),
-        File::DmaBuf(shared) if request.offset == 0 && request.len as u64 <= shared.size => {
-            Ok(Mapped { pages: shared.pages.clone(), visible: true })
+        File::DmaBuf(shared) => {
+            let writable = shared.flags & ALLOC_MEM_FLAGS_WRITABLE != 0;
+            let facts = DmaBufFacts { request, bytes: shared.size, writable };
+            rule::check(kernel, "mmap of an exported buffer", DMA_BUF, &facts)?;
+            Ok(Mapped { pages: shared.pages.clone(), from: request.offset, visible: true })
         }
-        File::DmaBuf(_) => Err(Errno::EINVAL),
     }
 }
 
@@ -149,5 +171,5 @@ fn render(kernel: &Arc<Kernel>, file: &Arc<File>, device: &Arc<Device>, request:
     // The kernel would move the buffer into the visible part of the VRAM on a touch. Here the touch is seen as the
     // mistake it is.
     let visible = bo.kind != Kind::Vram || bo.flags & ALLOC_MEM_FLAGS_PUBLIC != 0;
-    Ok(Mapped { pages: bo.pages.clone(), visible })
+    Ok(Mapped { pages: bo.pages.clone(), from: 0, visible })
 }

@@ -30,9 +30,9 @@ use crate::cu::fidelity::Met;
 use crate::cu::level::HostLevel;
 use crate::inject::{Faults, Injection};
 use crate::machine::Machine;
+use backing::{Account, Charge};
 use device::Device;
 use kfd::Errno;
-use memory::Kind;
 use process::Process;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -97,7 +97,8 @@ pub struct Kernel {
     pub files: file::Table,
     /// VRAM of every device that is kept for page tables.
     pub page_table_reserve: u64,
-    system_used: Mutex<u64>,
+    /// Memory of the host that buffers take.
+    pub system: Arc<SystemMemory>,
     smi: Mutex<Vec<misc::SmiClient>>,
     processes: Mutex<HashMap<u32, Arc<Process>>>,
 }
@@ -108,14 +109,14 @@ impl Kernel {
     /// # Errors
     /// The host has no anonymous files (`memfd_create`) left to give.
     pub fn new(machine: &Machine, options: Options, tracer: Tracer) -> std::io::Result<Kernel> {
-        let devices = Device::all(machine, &options)?;
+        let devices = Device::all(machine, &options);
         Ok(Kernel {
             topology: topology::Topology::new(&devices, options.rules),
             faults: Faults::new(&options.inject),
             page_table_reserve: device::page_table_reserve(&devices),
             user: user::UserMemory::new()?,
             files: file::Table::default(),
-            system_used: Mutex::new(0),
+            system: Arc::default(),
             smi: Mutex::default(),
             processes: Mutex::default(),
             options,
@@ -145,6 +146,11 @@ impl Kernel {
         Ok(process)
     }
 
+    /// Whether a process has opened the KFD. A forked child knows of those before it, and they not of the child.
+    pub fn knows(&self, pid: u32) -> bool {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&pid)
+    }
+
     /// The process object of the caller, if it has one.
     pub fn existing_process(&self) -> Option<Arc<Process>> {
         let processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,34 +170,49 @@ impl Kernel {
             }
         }
     }
+}
 
-    /// Takes memory for a buffer. ENOMEM when there is not enough.
-    pub fn charge(&self, device: &Device, kind: Kind, bytes: u64) -> Result<(), Errno> {
-        match kind {
-            Kind::Vram => device.charge_vram(bytes, self.page_table_reserve),
-            Kind::Gtt | Kind::Userptr => {
-                let mut used = self.system_used.lock().unwrap_or_else(PoisonError::into_inner);
-                match used.checked_add(bytes) {
-                    Some(total) if total <= device::SYSTEM_MEMORY_LIMIT => {
-                        *used = total;
-                        Ok(())
-                    }
-                    _ => Err(Errno::ENOMEM),
-                }
-            }
-            Kind::Doorbell | Kind::MmioRemap | Kind::Imported => Ok(()),
-        }
+/// Memory that buffers of all GPUs share.
+#[derive(Default)]
+pub struct SystemMemory(Mutex<SystemUsage>);
+
+#[derive(Default)]
+struct SystemUsage {
+    /// All of it.
+    used: u64,
+    /// What of it the driver owns.
+    gtt: u64,
+}
+
+impl SystemMemory {
+    fn usage(&self) -> MutexGuard<'_, SystemUsage> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives it back.
-    pub fn discharge(&self, device: &Device, kind: Kind, bytes: u64) {
-        match kind {
-            Kind::Vram => device.discharge_vram(bytes),
-            Kind::Gtt | Kind::Userptr => {
-                let mut used = self.system_used.lock().unwrap_or_else(PoisonError::into_inner);
-                *used = used.saturating_sub(bytes);
-            }
-            Kind::Doorbell | Kind::MmioRemap | Kind::Imported => {}
+    /// Takes bytes, of the driver's part too with `gtt`.
+    pub fn charge(self: &Arc<SystemMemory>, bytes: u64, gtt: bool) -> Result<Charge, Errno> {
+        let mut usage = self.usage();
+        let used = usage.used.checked_add(bytes).filter(|used| *used <= device::SYSTEM_MEMORY_LIMIT);
+        let driver = usage.gtt.checked_add(if gtt { bytes } else { 0 });
+        let driver = driver.filter(|driver| !gtt || *driver <= device::GTT_MEMORY_LIMIT);
+        let (Some(used), Some(driver)) = (used, driver) else { return Err(Errno::ENOMEM) };
+        (usage.used, usage.gtt) = (used, driver);
+        drop(usage);
+        Ok(Charge { account: Arc::new(SystemAccount { memory: self.clone(), gtt }), bytes })
+    }
+}
+
+struct SystemAccount {
+    memory: Arc<SystemMemory>,
+    gtt: bool,
+}
+
+impl Account for SystemAccount {
+    fn discharge(&self, bytes: u64) {
+        let mut usage = self.memory.usage();
+        usage.used = usage.used.saturating_sub(bytes);
+        if self.gtt {
+            usage.gtt = usage.gtt.saturating_sub(bytes);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::backing::{NodeMemory, Pages};
 use super::debug::{Acknowledge, Debug};
-use super::device::Device;
+use super::device::{DRM_FIRST_OFFSET, Device};
 use super::doorbell::Doorbells;
 use super::event::Events;
 use super::file::File;
@@ -44,6 +44,8 @@ pub struct Inner {
     pub xnack: bool,
     /// RUNTIME_ENABLE was called.
     pub runtime: Option<Runtime>,
+    /// The same for packet processors.
+    pub runtime_enabled: Arc<AtomicBool>,
     /// Debugging.
     pub debug: Debug,
     /// Shared virtual memory ranges.
@@ -65,6 +67,9 @@ pub struct DeviceData {
     pub device: Arc<Device>,
     /// ACQUIRE_VM was called.
     pub vm: Option<Vm>,
+    /// Memory of its buffers, as one file with the render node's mmap offsets. Processes have files of their own, so that a
+    /// forked child does not take what is its parent's.
+    pub memory: Arc<NodeMemory>,
     /// Buffers it owns, by the low half of their handles.
     pub bos: BTreeMap<u32, Bo>,
     /// The process' doorbells on it, once needed.
@@ -77,6 +82,8 @@ pub struct DeviceData {
     pub trap_handler: (u64, u64),
     /// A fault stopped the queues of the process on this GPU.
     pub evicted: Arc<AtomicBool>,
+    /// Queues of the process on this GPU were lost in a reset.
+    pub reset: Arc<AtomicBool>,
 }
 
 /// A virtual memory space on a GPU.
@@ -95,17 +102,21 @@ impl Process {
         let xnack = devices.is_empty();
         let devices = devices
             .iter()
-            .map(|device| DeviceData {
-                device: device.clone(),
-                vm: None,
-                bos: BTreeMap::new(),
-                doorbells: None,
-                mmio: None,
-                scratch_backing: 0,
-                trap_handler: (0, 0),
-                evicted: Arc::new(AtomicBool::new(false)),
+            .map(|device| {
+                Ok(DeviceData {
+                    device: device.clone(),
+                    vm: None,
+                    memory: Arc::new(NodeMemory::new(c"kfdrun-gpu-memory", DRM_FIRST_OFFSET)?),
+                    bos: BTreeMap::new(),
+                    doorbells: None,
+                    mmio: None,
+                    scratch_backing: 0,
+                    trap_handler: (0, 0),
+                    evicted: Arc::default(),
+                    reset: Arc::default(),
+                })
             })
-            .collect();
+            .collect::<std::io::Result<_>>()?;
         Ok(Process {
             pid,
             events: Arc::default(),
@@ -118,6 +129,7 @@ impl Process {
                 // Nothing speaks against retry faults without a GPU; the GPUs here have them off when the machine starts.
                 xnack,
                 runtime: None,
+                runtime_enabled: Arc::default(),
                 debug: Debug::default(),
                 svm: svm::Ranges::default(),
             }),

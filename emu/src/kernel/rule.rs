@@ -176,7 +176,8 @@ hold decides. The emulated machine applies these very tables, and this page is w
 top. ENOTSUPP is 524, which is no error number of user space.
 
 A shorter argument than the kernel's is filled up with zeros, of a longer one the rest is not looked at. Arguments of
-requests that the kernel writes are copied back also when the request fails.
+requests that the kernel writes are copied back also when the request fails. Memory that an argument points to is looked
+at where it is needed, EFAULT when it cannot be read or written.
 
 How the rules are checked against a real kernel: [conformance.md](conformance.md).
 

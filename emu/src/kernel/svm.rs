@@ -3,6 +3,7 @@
 //! Memory does not move in this machine, so locations and granularity are only kept. Without retry faults a range is
 //! mapped on a GPU as soon as the GPU has access to it.
 
+use super::Kernel;
 use super::backing::{PAGE, Pages};
 use super::call::Call;
 use super::process::{DeviceData, Inner};
@@ -11,12 +12,14 @@ use super::user;
 use crate::memory::{Rights, Span};
 use kfd::Errno;
 use kfd::uapi::{
-    Pod, SVM_ATTR_ACCESS, SVM_ATTR_ACCESS_IN_PLACE, SVM_ATTR_CLR_FLAGS, SVM_ATTR_GRANULARITY, SVM_ATTR_NO_ACCESS,
-    SVM_ATTR_PREFERRED_LOC, SVM_ATTR_PREFETCH_LOC, SVM_ATTR_SET_FLAGS, SVM_FLAG_COHERENT, SVM_FLAG_GPU_ALWAYS_MAPPED,
-    SVM_FLAG_GPU_EXEC, SVM_FLAG_GPU_RO, SVM_FLAG_HOST_ACCESS, SVM_LOCATION_SYSMEM, SVM_LOCATION_UNDEFINED,
-    SVM_OP_GET_ATTR, SVM_OP_SET_ATTR, SvmArgs, SvmAttribute,
+    Pod, QUEUE_EVICTION_TRIGGER_SVM, SVM_ATTR_ACCESS, SVM_ATTR_ACCESS_IN_PLACE, SVM_ATTR_CLR_FLAGS,
+    SVM_ATTR_GRANULARITY, SVM_ATTR_NO_ACCESS, SVM_ATTR_PREFERRED_LOC, SVM_ATTR_PREFETCH_LOC, SVM_ATTR_SET_FLAGS,
+    SVM_FLAG_COHERENT, SVM_FLAG_GPU_ALWAYS_MAPPED, SVM_FLAG_GPU_EXEC, SVM_FLAG_GPU_RO, SVM_FLAG_HOST_ACCESS,
+    SVM_LOCATION_SYSMEM, SVM_LOCATION_UNDEFINED, SVM_OP_GET_ATTR, SVM_OP_SET_ATTR, SVM_UNMAP_TRIGGER_UNMAP_FROM_CPU,
+    SvmArgs, SvmAttribute,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 
 /// What is known of a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,19 +107,30 @@ impl Ranges {
         }
     }
 
-    /// The caller unmaps its memory: GPUs lose it. True when a range was hit.
-    pub fn user_memory_gone(&mut self, devices: &[DeviceData], addr: u64, len: u64) -> bool {
+    /// The caller unmaps its memory: GPUs lose it. True when a range was hit. When it was a live queue's save area, the
+    /// process' queues are stopped and never run again.
+    pub fn user_memory_gone(&mut self, kernel: &Kernel, devices: &[DeviceData], addr: u64, len: u64) -> bool {
         let end = addr.saturating_add(len);
         if !self.overlaps(addr, len) {
             return false;
         }
+        let mut vital = false;
         for (start, range) in self.0.range_mut(..end).rev().take_while(|(_, range)| range.end > addr) {
             range.gone = true;
+            vital |= range.uses != 0;
             for device in std::mem::take(&mut range.mapped) {
                 if let Some(vm) = &devices[device].vm {
                     vm.space.unmap(*start);
                 }
+                let gpu_id = devices[device].device.gpu_id;
+                let (from, to) = ((*start).max(addr), range.end.min(end));
+                kernel.smi_unmap(gpu_id, from, to - from, SVM_UNMAP_TRIGGER_UNMAP_FROM_CPU);
             }
+        }
+        if vital {
+            kernel.note(|| format!("the save area of a live queue at {addr:#x} is unmapped: the queues stop for good"));
+            kernel.smi_eviction(QUEUE_EVICTION_TRIGGER_SVM);
+            devices.iter().for_each(|data| data.evicted.store(true, Ordering::Release));
         }
         true
     }
@@ -174,8 +188,13 @@ rules! {
 
     /// SVM: getting attributes, after the range.
     GET for attribute: Option<SvmAttribute> {
-        EINVAL "every attribute is of a type from 0 to 2 or 5 to 7, and ACCESS names a GPU of the process":
+        EINVAL "every attribute is of a type from 0 to 2 or 5 to 7":
             attribute.map_or(0, |attribute| attribute.attr_type) => attribute.is_none();
+    }
+
+    /// SVM: getting one attribute; those in front of it have their values by then.
+    GET_ONE for f: (SvmAttribute, bool) {
+        EINVAL "ACCESS names a GPU of the process": f.0.value => f.0.attr_type != SVM_ATTR_ACCESS || f.1;
     }
 }
 
@@ -184,7 +203,7 @@ pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
     vec![
         ("SVM", texts(RULES)),
         ("SVM SET_ATTR", [texts(SET), texts(RANGE)].concat()),
-        ("SVM GET_ATTR", [texts(RANGE), texts(GET)].concat()),
+        ("SVM GET_ATTR", [texts(RANGE), texts(GET), texts(GET_ONE)].concat()),
     ]
 }
 
@@ -217,16 +236,13 @@ pub fn ioctl(call: &Call<'_>, bytes: &mut [u8]) -> Result<(), Errno> {
         return Ok(());
     }
     let answers = |kind| !matches!(kind, SVM_ATTR_ACCESS_IN_PLACE | SVM_ATTR_NO_ACCESS) && kind <= SVM_ATTR_GRANULARITY;
-    let unknown = attributes.iter().find(|attribute| {
-        !answers(attribute.attr_type)
-            || (attribute.attr_type == SVM_ATTR_ACCESS && inner.index(attribute.value).is_err())
-    });
+    let unknown = attributes.iter().find(|attribute| !answers(attribute.attr_type));
     check(call.kernel, NAME, GET, &unknown.copied())?;
-    inner.svm_get(range.start, range.end, &mut attributes)?;
+    let got = inner.svm_get(call, range.start, range.end, &mut attributes);
     for (place, attribute) in tail.chunks_exact_mut(size_of::<SvmAttribute>()).zip(&attributes) {
         place.copy_from_slice(attribute.as_bytes());
     }
-    Ok(())
+    got
 }
 
 impl Inner {
@@ -310,7 +326,7 @@ impl Inner {
             if !attributes.access.contains(&position) && !attributes.in_place.contains(&position) {
                 continue;
             }
-            let pages = Pages::of_user(start, range.end - start);
+            let pages = Pages::of_user(start, range.end - start, None);
             let span = Span {
                 start,
                 end: range.end,
@@ -328,7 +344,7 @@ impl Inner {
         now
     }
 
-    fn svm_get(&self, start: u64, end: u64, attributes: &mut [SvmAttribute]) -> Result<(), Errno> {
+    fn svm_get(&self, call: &Call<'_>, start: u64, end: u64, attributes: &mut [SvmAttribute]) -> Result<(), Errno> {
         let defaults = Attributes {
             access: if self.xnack { (0..self.devices.len()).collect() } else { BTreeSet::new() },
             ..Attributes::default()
@@ -344,6 +360,7 @@ impl Inner {
         let all = found.iter().fold(u32::MAX, |flags, a| flags & a.flags);
         let any = found.iter().fold(0, |flags, a| flags | a.flags);
         for attribute in attributes {
+            check(call.kernel, NAME, GET_ONE, &(*attribute, self.index(attribute.value).is_ok()))?;
             match attribute.attr_type {
                 SVM_ATTR_PREFERRED_LOC => attribute.value = same(|a| a.preferred),
                 SVM_ATTR_PREFETCH_LOC => attribute.value = same(|a| a.prefetch),

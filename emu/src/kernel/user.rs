@@ -36,11 +36,12 @@ impl UserMemory {
     }
 
     fn copy(&self, user: u64, from: u64, to: u64, len: usize) -> Result<(), Errno> {
-        if !access_ok(user, len as u64) {
-            return Err(Errno::EFAULT);
-        }
+        // Nothing is copied, so nothing can fail, whatever the address.
         if len == 0 {
             return Ok(());
+        }
+        if !access_ok(user, len as u64) {
+            return Err(Errno::EFAULT);
         }
         let file = self.bounce.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: both calls take any address and fail with EFAULT where it cannot be read or written; the side that is
@@ -80,11 +81,35 @@ impl UserMemory {
 /// How `/proc/self/maps` names what is mapped of a device node: the files of [`NodeMemory`](super::backing::NodeMemory).
 const DEVICE_MAPPING: &str = " /memfd:kfdrun-";
 
-/// Whether all of a range is ordinary memory of this process with at least these rights (as in `/proc/self/maps`: `r`,
-/// `w`, `x`). A mapping of a device node is none.
+/// What a range of the caller's memory is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserPages {
+    /// All of it can be read and written.
+    Writable,
+    /// The first part that cannot be written can be read.
+    ReadOnly,
+    /// The first part that cannot be written is not there, cannot be read either, or is a device's.
+    Absent,
+}
+
+/// Whether the GPU can use a range of the caller's memory, as the kernel's walk through it finds out.
+pub fn pages(addr: u64, bytes: u64) -> UserPages {
+    first_not(addr, bytes, "rw").map_or(UserPages::Writable, |rights| match rights {
+        Some(rights) if rights.contains('r') => UserPages::ReadOnly,
+        _ => UserPages::Absent,
+    })
+}
+
+/// Whether all of a range is ordinary memory of this process with at least these rights.
 fn is_mapped(addr: u64, bytes: u64, rights: &str) -> bool {
-    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return false };
-    let Some(end) = addr.checked_add(bytes) else { return false };
+    first_not(addr, bytes, rights).is_none()
+}
+
+/// The first part of a range that is not ordinary memory of this process with at least these rights (as in
+/// `/proc/self/maps`: `r`, `w`, `x`): its rights, none where nothing is mapped or it is of a device node.
+fn first_not(addr: u64, bytes: u64, rights: &str) -> Option<Option<String>> {
+    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return Some(None) };
+    let Some(end) = addr.checked_add(bytes) else { return Some(None) };
     let mut reached = addr;
     for line in maps.lines() {
         let mut words = line.split_ascii_whitespace();
@@ -97,12 +122,15 @@ fn is_mapped(addr: u64, bytes: u64, rights: &str) -> bool {
         if reached >= end {
             break;
         }
-        if from > reached || line.contains(DEVICE_MAPPING) || !rights.chars().all(|right| has.contains(right)) {
-            return false;
+        if from > reached || line.contains(DEVICE_MAPPING) {
+            return Some(None);
+        }
+        if !rights.chars().all(|right| has.contains(right)) {
+            return Some(Some(has.to_owned()));
         }
         reached = to;
     }
-    reached >= end
+    (reached < end).then_some(None)
 }
 
 /// Whether the GPU can use a range of the caller's memory: all of it is mapped, to read and write.
@@ -168,6 +196,10 @@ mod tests {
             assert!(is_writable(addr, 3 * 4096));
             libc::mprotect((addr + 4096) as *mut _, 4096, libc::PROT_READ);
             assert!(is_writable(addr, 4096) && !is_writable(addr, 8192) && is_present(addr, 3 * 4096));
+            assert_eq!((pages(addr, 4096), pages(addr, 8192)), (UserPages::Writable, UserPages::ReadOnly));
+            libc::mprotect((addr + 8192) as *mut _, 4096, libc::PROT_NONE);
+            assert_eq!((pages(addr, 3 * 4096), pages(addr + 8192, 4096)), (UserPages::ReadOnly, UserPages::Absent));
+            libc::mprotect((addr + 8192) as *mut _, 4096, libc::PROT_READ);
             libc::munmap((addr + 4096) as *mut _, 4096);
             assert!(!is_present(addr, 3 * 4096) && is_present(addr + 8192, 4096));
             libc::munmap(addr as *mut _, 3 * 4096);

@@ -171,6 +171,16 @@ mod tests {
             client.call(&mut args).unwrap();
             assert_eq!(args.wait_result == WAIT_RESULT_COMPLETE, rules.event_ages(), "{rules:?}");
 
+            // Without buffers: 6.1 gets as far as to look for a hardware queue.
+            let gpu_id = client.gpus[0];
+            for (queue_type, none) in [(1, Errno::ENOMEM), (0, Errno::EBUSY)] {
+                let page = client.buffer(4096, SHARED).va;
+                let mut args =
+                    CreateQueueArgs { gpu_id, queue_type, write_pointer_address: page, ..Default::default() };
+                let expected = if rules == Rules::Linux6_1 { none } else { Errno::EINVAL };
+                assert_eq!(client.call(&mut args), Err(expected.raw()), "{rules:?}");
+            }
+
             let mut args = CreateQueueArgs { queue_type: 4, ..Default::default() };
             let expected = if rules == Rules::Linux6_1 { Errno::ENOTSUPP } else { Errno::EINVAL };
             assert_eq!(client.call(&mut args), Err(expected.raw()), "{rules:?}");

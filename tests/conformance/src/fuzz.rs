@@ -14,32 +14,48 @@ use kfd::uapi::*;
 use kfd::{DEV_KFD, Driver};
 use std::fmt;
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use trace::Tracer;
 
 /// What sequences have done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     /// Sequences.
     pub sequences: u64,
     /// Requests.
     pub requests: u64,
-    /// Those that succeeded.
-    pub succeeded: u64,
+    /// Those that succeeded, by number.
+    pub succeeded: [u64; NUMBERS],
     /// Calls of mmap.
     pub mappings: u64,
     /// Packets published.
     pub packets: u64,
 }
 
+/// One past the last request number.
+const NUMBERS: usize = 0x28;
+
+impl Default for Count {
+    fn default() -> Count {
+        Count { sequences: 0, requests: 0, succeeded: [0; NUMBERS], mappings: 0, packets: 0 }
+    }
+}
+
 impl Count {
+    /// Requests that are never refused by number alone, and of which none has succeeded.
+    pub fn unreached(&self) -> Vec<&'static str> {
+        let can = |info: &&IoctlInfo| !matches!(info.nr, 0x0d..=0x10 | 0x22) && info.since <= 18;
+        let reached = |info: &&IoctlInfo| self.succeeded.get(info.nr as usize).is_some_and(|count| *count != 0);
+        IOCTLS.iter().filter(can).filter(|info| !reached(info)).map(|info| info.name).collect()
+    }
+
     /// Adds another count.
     pub fn add(&mut self, other: Count) {
         self.sequences += other.sequences;
         self.requests += other.requests;
-        self.succeeded += other.succeeded;
+        self.succeeded.iter_mut().zip(other.succeeded).for_each(|(sum, more)| *sum += more);
         self.mappings += other.mappings;
         self.packets += other.packets;
     }
@@ -47,7 +63,8 @@ impl Count {
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Count { sequences, requests, succeeded, mappings, packets } = self;
+        let Count { sequences, requests, mappings, packets, .. } = self;
+        let succeeded: u64 = self.succeeded.iter().sum();
         write!(
             f,
             "{sequences} sequences: {requests} requests ({succeeded} succeeded), {mappings} mappings, {packets} packets"
@@ -84,6 +101,8 @@ impl Random {
 const ARENA: u64 = 1 << 20;
 /// Behind it nothing can be written, so that an answer to a pointer near its end does not reach anything else.
 const GUARD: u64 = 64 << 10;
+/// Room for the wave state of a queue on the largest GPU: a header for each XCC, as far apart as their save areas.
+const STATES: u64 = 192 << 20;
 /// Queues at a time: each is a thread.
 const QUEUES: usize = 4;
 
@@ -99,17 +118,76 @@ struct Sequence {
     descriptors: Vec<i32>,
     mapped: Vec<(u64, usize)>,
     arena: u64,
+    states: u64,
     nowhere: u64,
     /// DBG_TRAP's ENABLE succeeded: RUNTIME_ENABLE would wait for the debugger, which is this thread.
     debugged: bool,
     count: Count,
+    /// Looks at a refusal of a request, and says what is wrong with it.
+    refused: Option<Refused>,
+    unexplained: Vec<String>,
 }
+
+type Refused = Box<dyn Fn(u8, kfd::Errno) -> Option<String>>;
 
 /// Runs the sequence of a seed, of so many calls.
 ///
 /// # Errors
 /// The machine could not be set up, which is the host's doing.
 pub fn sequence(seed: u64, calls: usize) -> std::io::Result<Count> {
+    let mut sequence = begin(seed, Tracer::new(Vec::new()))?;
+    for _ in 0..calls {
+        sequence.step();
+    }
+    Ok(sequence.end())
+}
+
+/// Notes of the emulated machine.
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Notes {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl trace::Sink for Notes {
+    fn record(&self, record: &trace::Record) {
+        if let trace::Event::Note { text } = &record.event {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text.clone());
+        }
+    }
+}
+
+/// Runs a sequence, and returns the refusals that no rule of the emulated KFD's tables accounts for.
+///
+/// # Errors
+/// As [`sequence`].
+pub fn unexplained(seed: u64, calls: usize) -> std::io::Result<Vec<String>> {
+    let notes = Arc::new(Notes::default());
+    let mut sequence = begin(seed, Tracer::new(vec![notes.clone()]))?;
+    let rules: Vec<_> = emu::kernel::rule::all().into_iter().flat_map(|(_, rules)| rules).collect();
+    sequence.refused = Some(Box::new(move |nr, errno| {
+        let notes = notes.take();
+        // Unknown numbers, bad pointers, and what the host has no more of.
+        let general = matches!(errno.raw(), libc::ENOTTY | libc::EFAULT | libc::EMFILE);
+        let told = |note: &String| {
+            note.contains("was injected")
+                || rules.iter().any(|rule| rule.errno == errno && note.contains(&format!(": {errno}: {}", rule.text)))
+        };
+        (!general && !notes.iter().any(told)).then(|| format!("request {nr:#04x}: {errno}; notes: {notes:?}"))
+    }));
+    for _ in 0..calls {
+        sequence.step();
+    }
+    let unexplained = std::mem::take(&mut sequence.unexplained);
+    sequence.end();
+    Ok(unexplained)
+}
+
+/// A machine and nothing done with it.
+fn begin(seed: u64, tracer: Tracer) -> std::io::Result<Sequence> {
     let mut random = Random(seed);
     let gpus = if random.one_in(8) { 0 } else { 1 + usize::from(random.one_in(4)) };
     let targets: Vec<Target> = (0..gpus).map(|_| random.of(&Target::ALL, Target::Gfx90a)).collect();
@@ -123,7 +201,7 @@ pub fn sequence(seed: u64, calls: usize) -> std::io::Result<Count> {
         ..Options::default()
     };
     let machine = Machine::with(&targets);
-    let driver: Arc<dyn Driver> = Arc::new(EmulatedDriver::new(machine, options, Tracer::new(Vec::new()))?);
+    let driver: Arc<dyn Driver> = Arc::new(EmulatedDriver::new(machine, options, tracer)?);
     let other = |errno: kfd::Errno| std::io::Error::from_raw_os_error(errno.raw());
     let kfd = driver.open(DEV_KFD).map_err(other)?;
     let anonymous = |bytes: u64, prot| {
@@ -134,8 +212,11 @@ pub fn sequence(seed: u64, calls: usize) -> std::io::Result<Count> {
     let arena = anonymous(ARENA + GUARD, libc::PROT_READ | libc::PROT_WRITE)?;
     // SAFETY: the last pages of the memory just mapped.
     unsafe { libc::mprotect((arena + ARENA) as *mut libc::c_void, GUARD as usize, libc::PROT_NONE) };
-    let mut sequence = Sequence {
+    Ok(Sequence {
+        refused: None,
+        unexplained: Vec::new(),
         arena,
+        states: anonymous(STATES, libc::PROT_READ | libc::PROT_WRITE)?,
         nowhere: anonymous(4096, libc::PROT_NONE)?,
         gpus: (0..gpus).filter_map(|n| Gpu::nth(driver.clone(), kfd, n).ok()).collect(),
         random,
@@ -149,11 +230,7 @@ pub fn sequence(seed: u64, calls: usize) -> std::io::Result<Count> {
         debugged: false,
         count: Count { sequences: 1, ..Count::default() },
         driver,
-    };
-    for _ in 0..calls {
-        sequence.step();
-    }
-    Ok(sequence.end())
+    })
 }
 
 /// Faults of the machine: none, more often than not.
@@ -200,7 +277,8 @@ pub fn batch(first: u64, calls: usize) -> Result<Count, String> {
                 Err(error) => writeln!(out, "sequence {seed} could not be set up: {error}"),
                 Ok(_) if PANICS.load(Ordering::SeqCst) != 0 => writeln!(out, "sequence {seed} panicked"),
                 Ok(Count { requests, succeeded, mappings, packets, .. }) => {
-                    writeln!(out, "{requests} {succeeded} {mappings} {packets}")
+                    let succeeded = succeeded.map(|count| count.to_string()).join(" ");
+                    writeln!(out, "{requests} {mappings} {packets} {succeeded}")
                 }
             };
             if told.is_err() {
@@ -212,7 +290,8 @@ pub fn batch(first: u64, calls: usize) -> Result<Count, String> {
     let mut count = Count::default();
     for line in text.lines() {
         let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
-        let [requests, succeeded, mappings, packets] = numbers[..] else { return Err(line.to_string()) };
+        let [requests, mappings, packets, ref succeeded @ ..] = numbers[..] else { return Err(line.to_string()) };
+        let Ok(succeeded) = <[u64; NUMBERS]>::try_from(succeeded) else { return Err(line.to_string()) };
         count.add(Count { sequences: 1, requests, succeeded, mappings, packets });
     }
     let reached = first + count.sequences;
@@ -232,7 +311,8 @@ impl Sequence {
             9 => self.mapping(),
             10 => self.good(),
             11 => self.good_queue(),
-            12..=14 => self.packet(),
+            12 => self.tune(),
+            13..=14 => self.packet(),
             _ => self.file(),
         }
     }
@@ -314,6 +394,7 @@ impl Sequence {
             }
             "op" | "event_type" | "queue_type" | "mode_mask" => self.random.next() % 17,
             "num_events" | "n_devices" | "n_success" | "nattr" | "num_of_nodes" => self.random.next() % 5,
+            "ctl_stack_address" => self.random.of(&[self.states, 0, self.nowhere, KERNEL_ADDRESS], 0),
             // Looked at, not dereferenced; what waves do there goes through the page tables.
             "va_addr"
             | "ring_base_address"
@@ -396,10 +477,13 @@ impl Sequence {
         let request = Direction::ReadWrite.request(nr, size.min(0x3fff));
         let result = self.driver.ioctl(self.kfd, request, bytes);
         self.count.requests += 1;
-        if result.is_err() {
+        if let Err(errno) = result {
+            self.unexplained.extend(self.refused.as_ref().and_then(|refused| refused(nr, errno)));
             return;
         }
-        self.count.succeeded += 1;
+        if let Some(count) = self.count.succeeded.get_mut(nr as usize) {
+            *count += 1;
+        }
         match nr {
             0x08 => self.events.push(CreateEventArgs::from_prefix_or_zero(bytes).event_id),
             0x16 => self.handles.push(AllocMemoryOfGpuArgs::from_prefix_or_zero(bytes).handle),
@@ -483,6 +567,38 @@ impl Sequence {
             }
             self.mapped.extend([parts.eop, parts.save].map(|memory| (memory.va, memory.size as usize)));
             self.queues.push(queue);
+        }
+    }
+
+    /// Changes a queue in a way that works: pauses it or lets it go on, moves it to other compute units, asks for its state.
+    fn tune(&mut self) {
+        if self.queues.is_empty() {
+            return;
+        }
+        let n = self.random.below(self.queues.len());
+        let args = self.queues[n].parts.args;
+        let queue_id = args.queue_id;
+        match self.random.below(4) {
+            0..=1 => {
+                let mut update = UpdateQueueArgs {
+                    queue_id,
+                    ring_base_address: args.ring_base_address,
+                    ring_size: args.ring_size,
+                    queue_percentage: self.random.of(&[0, 100], 100),
+                    queue_priority: self.random.next() as u32 % 16,
+                };
+                self.call(0x07, size_of::<UpdateQueueArgs>(), update.as_bytes_mut());
+            }
+            2 => {
+                let mask = self.random.next() as u32 & 0x5555_5555;
+                let mask = [mask | mask << 1; 4];
+                let mut args = SetCuMaskArgs { queue_id, num_cu_mask: 128, cu_mask_ptr: mask.as_ptr() as u64 };
+                self.call(0x1a, size_of::<SetCuMaskArgs>(), args.as_bytes_mut());
+            }
+            _ => {
+                let mut args = GetQueueWaveStateArgs { queue_id, ctl_stack_address: self.states, ..Default::default() };
+                self.call(0x1b, size_of::<GetQueueWaveStateArgs>(), args.as_bytes_mut());
+            }
         }
     }
 
@@ -575,7 +691,7 @@ impl Sequence {
             let _ = self.driver.close(fd);
         }
         let buffers = self.buffers.iter().map(|memory| (memory.va, memory.size as usize));
-        let own = [(self.arena, (ARENA + GUARD) as usize), (self.nowhere, 4096)];
+        let own = [(self.arena, (ARENA + GUARD) as usize), (self.states, STATES as usize), (self.nowhere, 4096)];
         let ranges: Vec<(u64, usize)> = self.mapped.iter().copied().chain(buffers).chain(own).collect();
         for queue in &self.queues {
             let _ = queue.destroy();

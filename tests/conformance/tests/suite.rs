@@ -57,3 +57,11 @@ fn fuzzed_sequences() {
         assert!(count.requests > 0 && count.sequences == 1, "{count}");
     }
 }
+
+#[test]
+fn every_refusal_is_a_rule_of_the_tables() {
+    for seed in 1000..1040 {
+        let unexplained = conformance::fuzz::unexplained(seed, 200).expect("a machine");
+        assert!(unexplained.is_empty(), "seed {seed}: {unexplained:#?}");
+    }
+}

@@ -11,7 +11,7 @@ fn hex(text: &str) -> Vec<u8> {
 const CODE: usize = 256;
 
 /// A kernel with its descriptor: kernarg pointer in s[0:1], `private` bytes of scratch, wave32 where there is one.
-fn load(client: &Client, target: Target, code: &str, private: u32) -> Buffer {
+pub fn load(client: &Client, target: Target, code: &str, private: u32) -> Buffer {
     use crate::isa::Family;
     let buffer = client.buffer(8192, SHARED);
     let gfx9 = target.family() == Family::Gfx9;
@@ -49,7 +49,7 @@ fn store_42(target: Target) -> &'static str {
 const SPIN_GFX1100: &str = "810083be010083bf038006bffdffa1bf0000b0bf";
 /// Trap 2, end.
 const TRAP_GFX1100: &str = "020090bf0000b0bf";
-const END_GFX1100: &str = "0000b0bf";
+pub const END_GFX1100: &str = "0000b0bf";
 
 fn dispatch(kernel: &Buffer, kernarg: u64, completion_signal: u64) -> [u8; 64] {
     KernelDispatch {

@@ -211,7 +211,7 @@ fn a_lost_interrupt_leaves_the_value() {
 
 #[test]
 fn a_reset_sets_the_events_and_stops_the_queues() {
-    for (fault, lost) in [("reset:2", 0), ("removal:2", 1)] {
+    for (fault, gone) in [("reset:2", false), ("removal:2", true)] {
         let client = injected(&[fault]);
         client.acquire();
         let mut event = CreateEventArgs { event_type: EVENT_HW_EXCEPTION, auto_reset: 1, ..Default::default() };
@@ -228,10 +228,15 @@ fn a_reset_sets_the_events_and_stops_the_queues() {
         client.call(&mut args).unwrap();
         assert_eq!(args.wait_result, WAIT_RESULT_COMPLETE, "{fault}");
         let exception = HsaHwExceptionData::from_prefix_or_zero(data.as_bytes());
-        assert_eq!((exception.memory_lost, exception.gpu_id), (lost, client.gpus[0]), "{fault}");
+        assert_eq!((exception.memory_lost, exception.gpu_id), (1, client.gpus[0]), "{fault}");
         assert_eq!((done.value().load(Ordering::Acquire), queue.read_index()), (1, 1), "{fault}");
         assert!(is_dead(&queue), "{fault}");
         let after = client.alloc(client.reserve(4096), 4096, SHARED).map(|_| ());
-        assert_eq!(after, if lost == 1 { Err(libc::EINVAL) } else { Ok(()) }, "{fault}");
+        assert_eq!(after, if gone { Err(libc::EINVAL) } else { Ok(()) }, "{fault}");
+        // What is changed of the queue cannot go to the hardware any more.
+        let args = queue.parts.args;
+        let mut update = UpdateQueueArgs { queue_id: args.queue_id, queue_percentage: 100, ..Default::default() };
+        assert_eq!(client.call(&mut update), Err(libc::EACCES), "{fault}");
+        queue.destroy().unwrap();
     }
 }

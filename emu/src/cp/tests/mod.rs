@@ -1,5 +1,6 @@
 mod kernels;
 mod lint;
+mod residency;
 
 use crate::isa::Target;
 use crate::testing::{Buffer, Client, ClientQueue, ClientSignal, SHARED, profiling, until};
@@ -348,7 +349,8 @@ fn a_page_fault_stops_all_queues_of_the_gpu() {
     let mut line = [0u8; 96];
     // SAFETY: `line` has 96 bytes.
     let read = || unsafe { libc::read(smi.anon_fd as i32, line.as_ptr() as *mut _, 96) };
-    let expected = format!("1 {:x}:kfdrun\n", std::process::id());
+    let command = std::fs::read_to_string("/proc/self/comm").unwrap();
+    let expected = format!("1 {:x}:{command}", std::process::id());
     until(|| read() == expected.len() as isize);
     line.iter_mut().skip(expected.len()).for_each(|byte| *byte = 0);
     assert_eq!(&line[..expected.len()], expected.as_bytes());

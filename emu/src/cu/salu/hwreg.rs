@@ -28,7 +28,8 @@ enum Register {
     ShaderCycles,
     ShaderCyclesLo,
     ShaderCyclesHi,
-    /// Exceptions that nobody raises, trap handlers that nobody installed, counters that nobody runs, XCC 0.
+    XccId,
+    /// Exceptions that nobody raises, trap handlers that nobody installed, counters that nobody runs.
     Zero,
 }
 
@@ -36,7 +37,7 @@ impl Register {
     /// How close reading it comes to hardware.
     fn fidelity(self) -> Fidelity {
         match self {
-            Register::HwId | Register::HwId1 | Register::HwId2 => {
+            Register::HwId | Register::HwId1 | Register::HwId2 | Register::XccId => {
                 Fidelity::Approximated("the wave's place on the device is made up from its slot")
             }
             Register::ShaderCycles | Register::ShaderCyclesLo | Register::ShaderCyclesHi => CLOCK,
@@ -61,7 +62,7 @@ fn register(target: Target, id: u32) -> Option<Register> {
         (Family::Gfx9 | Family::Gfx10 | Family::Gfx11, 15) => Register::ShMemBases,
         (Family::Gfx9 | Family::Gfx10, 16..=19) | (Family::Gfx11, 18 | 19) => Register::Zero,
         (Family::Gfx12, 15 | 17..=19 | 26 | 31) => Register::Zero,
-        (Family::Gfx9, 20) if target == Target::Gfx942 => Register::Zero,
+        (Family::Gfx9, 20) if target == Target::Gfx942 => Register::XccId,
         (Family::Gfx10 | Family::Gfx11 | Family::Gfx12, 20) => Register::FlatScratchLo,
         (Family::Gfx10 | Family::Gfx11 | Family::Gfx12, 21) => Register::FlatScratchHi,
         (Family::Gfx10 | Family::Gfx11 | Family::Gfx12, 23) => Register::HwId1,
@@ -173,21 +174,24 @@ fn read(wave: &Wave, family: Family, register: Register) -> u32 {
         }
         Register::StatePriv => (wave.scc as u32) << 9,
         Register::HwId => {
-            let place = Place::of(wave, 4);
-            let (shader_array, unit) = ((place.unit / 16) & 1, place.unit % 16);
+            let place = Place::of(wave, family, 4);
             place.wave & 0xf
                 | place.simd << 4
-                | unit << 8
-                | shader_array << 12
-                | (place.engine & 3) << 13
+                | (place.unit & 0xf) << 8
+                | (place.array & 1) << 12
+                | (place.engine & 7) << 13
                 | (who.slot & 0xf) << 16
                 | (who.queue_id & 7) << 24
         }
         Register::HwId1 => {
-            let place = Place::of(wave, 4);
-            let (shader_array, unit) = ((place.unit / 16) & 1, place.unit % 16);
-            place.wave & 0x1f | place.simd << 8 | unit << 10 | shader_array << 16 | (place.engine & 7) << 18
+            let place = Place::of(wave, family, 4);
+            place.wave & 0x1f
+                | place.simd << 8
+                | (place.unit & 0xf) << 10
+                | (place.array & 1) << 16
+                | (place.engine & 7) << 18
         }
+        Register::XccId => Place::of(wave, family, 4).xcc & 0xf,
         Register::HwId2 => who.queue_id & 0xf | (who.slot & 0x1f) << 16,
         Register::GprAlloc => {
             let granule = if wave.lanes == 32 { 8 } else { 4 };
@@ -220,20 +224,33 @@ fn write(wave: &mut Wave, family: Family, register: Register, value: u32) {
     }
 }
 
-/// Where on the device a resident wave would be.
+/// Where on the device a resident wave is: `unit` as the bits of CU masks go (see the kernel's `queue::mask`).
 struct Place {
+    xcc: u32,
     engine: u32,
+    array: u32,
     unit: u32,
     simd: u32,
     wave: u32,
 }
 
 impl Place {
-    fn of(wave: &Wave, simds: u32) -> Place {
+    fn of(wave: &Wave, family: Family, simds: u32) -> Place {
         let who = &wave.identity;
-        let per_unit = who.waves_per_cu.max(1);
-        let (unit, within) = (who.slot / per_unit, who.slot % per_unit);
-        let engines = who.shader_engines.max(1);
-        Place { engine: unit % engines, unit: unit / engines, simd: within % simds, wave: within / simds }
+        let (xccs, arrays) = (who.xccs.max(1), who.arrays_per_engine.max(1));
+        let engines = (who.shader_engines / xccs).max(1);
+        let (xcc, bit) = (who.unit % xccs, who.unit / xccs);
+        // Work-group processors have two compute units side by side.
+        let pair = if family == Family::Gfx9 { 1 } else { 2 };
+        let (nth, half) = (bit / pair, bit % pair);
+        let within = who.slot % who.waves_per_cu.max(1);
+        Place {
+            xcc,
+            engine: nth % engines,
+            array: nth / engines % arrays,
+            unit: nth / engines / arrays * pair + half,
+            simd: within % simds,
+            wave: within / simds,
+        }
     }
 }

@@ -146,6 +146,9 @@ impl Machine {
             scratch: Scratch::default(),
             compute_units: 8,
             shader_engines: 2,
+            units: None,
+            xccs: 1,
+            arrays_per_engine: 1,
             waves_per_cu: 32,
             lds_per_cu: 65536,
         }

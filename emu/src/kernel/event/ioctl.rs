@@ -20,6 +20,16 @@ pub struct PageFacts {
     buffer: Option<(Kind, u64)>,
 }
 
+/// What WAIT_EVENTS looks at of an entry.
+pub struct EntryFacts {
+    /// Position.
+    pub index: usize,
+    /// Its event; none when it cannot be read.
+    pub id: Option<u32>,
+    /// There is such an event.
+    pub known: bool,
+}
+
 /// What SET_EVENT, RESET_EVENT and DESTROY_EVENT look at.
 pub struct EventFacts {
     id: u32,
@@ -39,6 +49,27 @@ rules! {
             f.buffer.is_some_and(|(_, bytes)| bytes >= PAGE_BYTES);
     }
 
+    /// CREATE_EVENT.
+    ROOM for kind: (u32, bool) {
+        ENOSPC "a slot of the signal page is free (those that are mapped; 255 before), with types 0 and 5": kind.0 => kind.1;
+    }
+
+    /// WAIT_EVENTS.
+    WAIT for count: u32 {
+        ENOMEM "num_events waiters of 56 bytes fit one allocation of 4 MiB": *count => *count <= (4 << 20) / 56;
+    }
+
+    /// WAIT_EVENTS: each entry. Those in front of a bad one have consumed their events.
+    ENTRY for f: EntryFacts {
+        EFAULT "the entry can be read": f.index => f.id.is_some();
+        EINVAL "event_id is an event of the process": f.id.unwrap_or_default() => f.known;
+    }
+
+    /// WAIT_EVENTS, at its end. Running out of time is no error.
+    DONE for destroyed: bool {
+        EIO "no event of the wait is destroyed meanwhile": *destroyed => !*destroyed;
+    }
+
     /// DESTROY_EVENT.
     KNOWN for f: EventFacts {
         EINVAL "event_id is an event of the process": f.id => f.kind.is_some();
@@ -54,7 +85,8 @@ rules! {
 /// The tables of this module.
 pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
     vec![
-        ("CREATE_EVENT", texts(PAGE)),
+        ("CREATE_EVENT", [texts(PAGE), texts(ROOM)].concat()),
+        ("WAIT_EVENTS", [texts(WAIT), texts(ENTRY), texts(DONE)].concat()),
         ("DESTROY_EVENT", texts(KNOWN)),
         ("SET_EVENT", texts(SIGNAL)),
         ("RESET_EVENT", texts(SIGNAL)),
@@ -81,9 +113,9 @@ pub fn create(call: &Call<'_>, args: &mut uapi::CreateEventArgs) -> Result<(), E
     }
     args.event_page_offset = 0;
     let own_page = || call.process.memory.allocate(PAGE_BYTES);
-    let created = events.create(args.event_type, args.auto_reset != 0, own_page).inspect_err(|errno| {
-        call.kernel.note(|| format!("CREATE_EVENT: {errno}: a slot of the signal page, or an id, is free"));
-    })?;
+    let created = events.create(args.event_type, args.auto_reset != 0, own_page)?;
+    check(call.kernel, "CREATE_EVENT", ROOM, &(args.event_type, created.is_some()))?;
+    let created = created.ok_or(Errno::ENOSPC)?;
     if let Some(slot) = created.slot {
         args.event_page_offset = PAGE_OFFSET;
         args.event_slot_index = slot;
@@ -117,6 +149,9 @@ pub fn reset(call: &Call<'_>, args: &mut uapi::ResetEventArgs) -> Result<(), Err
 
 /// WAIT_EVENTS. Running out of time is a result, not an error.
 pub fn wait(call: &Call<'_>, args: &mut uapi::WaitEventsArgs) -> Result<(), Errno> {
+    const NAME: &str = "WAIT_EVENTS";
+    args.wait_result = uapi::WAIT_RESULT_FAIL;
+    check(call.kernel, NAME, WAIT, &args.num_events)?;
     let wait = Wait {
         user: &call.kernel.user,
         array: args.events_ptr,
@@ -124,13 +159,10 @@ pub fn wait(call: &Call<'_>, args: &mut uapi::WaitEventsArgs) -> Result<(), Errn
         all: args.wait_for_all != 0,
         ages: call.kernel.options.rules.event_ages(),
         timeout_ms: args.timeout,
+        entry: &|facts| check(call.kernel, NAME, ENTRY, facts),
     };
-    let outcome = call.process.events.wait(&wait);
-    args.wait_result = outcome.unwrap_or(uapi::WAIT_RESULT_FAIL);
-    match outcome {
-        Ok(uapi::WAIT_RESULT_FAIL) => Err(Errno::EIO),
-        other => other.map(|_| ()),
-    }
+    args.wait_result = call.process.events.wait(&wait)?;
+    check(call.kernel, NAME, DONE, &(args.wait_result == uapi::WAIT_RESULT_FAIL))
 }
 
 impl Events {

@@ -183,16 +183,16 @@ impl Events {
         Ok(page.pages.clone())
     }
 
-    /// CREATE_EVENT without its event page. `own_page` makes the kernel's page when there is none.
+    /// CREATE_EVENT without its event page. `own_page` makes the kernel's page when there is none. None: no slot is free.
     ///
     /// # Errors
-    /// ENOSPC: no free slot.
+    /// Those of `own_page`.
     pub fn create(
         &self,
         kind: u32,
         auto_reset: bool,
         own_page: impl FnOnce() -> Result<Arc<Pages>, Errno>,
-    ) -> Result<Created, Errno> {
+    ) -> Result<Option<Created>, Errno> {
         let mut state = self.state();
         let with_slot = matches!(kind, EVENT_SIGNAL | EVENT_DEBUG_EVENT);
         let id = if with_slot {
@@ -207,7 +207,7 @@ impl Events {
         } else {
             state.free_id(FIRST_NONSIGNAL_ID..i32::MAX as u32)
         };
-        let id = id.ok_or(Errno::ENOSPC)?;
+        let Some(id) = id else { return Ok(None) };
         if let (true, Some(page)) = (with_slot, &state.page) {
             // An earlier event of this id may have left something.
             page.slot(id).store(UNSIGNALED, Ordering::SeqCst);
@@ -222,7 +222,7 @@ impl Events {
             waiters: Vec::new(),
         };
         state.events.insert(id, event);
-        Ok(Created { id, slot: with_slot.then_some(id) })
+        Ok(Some(Created { id, slot: with_slot.then_some(id) }))
     }
 
     /// DESTROY_EVENT. Who waits for it gets WAIT_RESULT_FAIL.

@@ -1,5 +1,6 @@
 //! WAIT_EVENTS (`kfd_wait_on_events`).
 
+use super::ioctl::EntryFacts;
 use super::{Events, State, Waiter};
 use crate::kernel::user::UserMemory;
 use kfd::Errno;
@@ -24,6 +25,8 @@ pub struct Wait<'a> {
     pub ages: bool,
     /// Milliseconds; 0 polls, `u32::MAX` waits for ever.
     pub timeout_ms: u32,
+    /// The check of an entry.
+    pub entry: &'a dyn Fn(&EntryFacts) -> Result<(), Errno>,
 }
 
 /// One entry of the array, as far as it was taken up.
@@ -50,13 +53,9 @@ impl Events {
     /// Waits. Returns a `WAIT_RESULT_*`.
     ///
     /// # Errors
-    /// ENOMEM: more entries than the kernel could hold. EFAULT: the array cannot be read or written. EINVAL: no such
-    /// event. Entries before the bad one have consumed their auto-reset events by then, as in the kernel.
+    /// Those of `Wait::entry`; entries before the bad one have consumed their auto-reset events by then, as in the kernel.
+    /// EFAULT: the array cannot be written.
     pub fn wait(&self, wait: &Wait<'_>) -> Result<u32, Errno> {
-        // The kernel's waiters are 56 bytes each, in one kmalloc of at most 4 MiB.
-        if wait.count > (4 << 20) / 56 {
-            return Err(Errno::ENOMEM);
-        }
         let mut state = self.state();
         let id = state.next_wait;
         state.next_wait += 1;
@@ -98,7 +97,11 @@ impl State {
     /// `init_event_waiter` for every entry.
     fn enlist(&mut self, wait_id: u64, wait: &Wait<'_>, entries: &mut Vec<Entry>) -> Result<(), Errno> {
         for index in 0..wait.count as usize {
-            let data: EventData = wait.user.get(entry_address(wait.array, index))?;
+            let data: Option<EventData> = wait.user.get(entry_address(wait.array, index)).ok();
+            let id = data.map(|data| data.event_id);
+            let known = id.is_some_and(|id| self.events.contains_key(&id));
+            (wait.entry)(&EntryFacts { index, id, known })?;
+            let data = data.ok_or(Errno::EFAULT)?;
             let event = self.events.get_mut(&data.event_id).ok_or(Errno::EINVAL)?;
             // 0 is what callers that know nothing of ages pass, and other events have none.
             let age = if wait.ages && event.kind == EVENT_SIGNAL { data.signal_event().last_event_age } else { 0 };

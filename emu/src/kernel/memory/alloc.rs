@@ -1,12 +1,13 @@
 //! ALLOC_MEMORY_OF_GPU, FREE_MEMORY_OF_GPU, AVAILABLE_MEMORY.
 
 use super::{Bo, Handle, Kind};
-use crate::kernel::backing::{PAGE, Pages, page_up};
+use crate::kernel::backing::{Charge, PAGE, Pages, page_up};
 use crate::kernel::call::Call;
+use crate::kernel::device::Device;
 use crate::kernel::doorbell::{self, Doorbells};
 use crate::kernel::process::DeviceData;
 use crate::kernel::rule::{GPU_KNOWN, check, rules};
-use crate::kernel::user;
+use crate::kernel::user::{self, UserPages};
 use kfd::Errno;
 use kfd::uapi::{
     ALLOC_MEM_FLAGS_AQL_QUEUE_MEM, ALLOC_MEM_FLAGS_DOORBELL, ALLOC_MEM_FLAGS_GTT, ALLOC_MEM_FLAGS_MMIO_REMAP,
@@ -15,6 +16,8 @@ use kfd::uapi::{
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+const NAME: &str = "ALLOC_MEMORY_OF_GPU";
 
 /// What ALLOC looks at.
 pub struct Facts {
@@ -31,6 +34,11 @@ pub struct Facts {
 impl Facts {
     fn has(&self, bits: u32) -> bool {
         self.args.flags & bits != 0
+    }
+
+    /// Bytes of the buffer; none beyond 64 bits.
+    fn bytes(&self) -> Option<u64> {
+        page_up(if self.has(ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) { self.args.size / 2 } else { self.args.size })
     }
 }
 
@@ -52,8 +60,21 @@ rules! {
         EINVAL "flags name a kind: VRAM, GTT, USERPTR, DOORBELL or MMIO_REMAP": f.args.flags => f.kind.is_some();
         EINVAL "mmap_offset is not 0 with USERPTR": f.args.mmap_offset =>
             f.kind != Some(Kind::Userptr) || f.args.mmap_offset != 0;
-        EINVAL "size is at least 2 with AQL_QUEUE_MEM": f.args.size =>
-            !f.has(ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) || f.args.size >= 2;
+        EINVAL "size, half of it with AQL_QUEUE_MEM, is not 0 in whole pages, nor 2^64": f.args.size =>
+            f.bytes().is_some_and(|bytes| bytes != 0);
+    }
+
+    /// ALLOC_MEMORY_OF_GPU: the accounting. With GTT and VRAM both, the buffer is VRAM and counts as GTT.
+    ACCOUNT for f: AccountFacts {
+        ENOMEM "the GPU has as much VRAM left, but for page tables": f.bytes => f.kind != Kind::Vram || f.fits;
+        ENOMEM "as much system memory is left: all but 1/64 and 1.5 GiB, half of all for GTT": f.bytes =>
+            f.kind == Kind::Vram || f.fits;
+    }
+
+    /// ALLOC_MEMORY_OF_GPU with USERPTR: the caller's memory.
+    USER_PAGES for f: UserFacts {
+        EFAULT "all of it is ordinary memory of the process": f.address => f.pages != UserPages::Absent;
+        EPERM "all of it can be written": f.address => f.pages != UserPages::ReadOnly;
     }
 
     /// FREE_MEMORY_OF_GPU.
@@ -63,6 +84,19 @@ rules! {
         EINVAL "handle names a buffer": f.handle => f.mappings.is_some();
         EBUSY "the buffer is mapped on no GPU": f.mappings.unwrap_or_default() => f.mappings == Some(0);
     }
+}
+
+/// What the accounting comes to.
+pub struct AccountFacts {
+    bytes: u64,
+    kind: Kind,
+    fits: bool,
+}
+
+/// What is looked at of a USERPTR's memory.
+pub struct UserFacts {
+    address: u64,
+    pages: UserPages,
 }
 
 /// What FREE looks at.
@@ -91,21 +125,14 @@ pub fn allocate(call: &Call<'_>, args: &mut AllocMemoryOfGpuArgs) -> Result<(), 
         acquired: data.is_some_and(|data| data.vm.is_some()),
         kind: kind(flags),
     };
-    check(call.kernel, "ALLOC_MEMORY_OF_GPU", RULES, &facts)?;
+    check(call.kernel, NAME, RULES, &facts)?;
     let (Some(index), Some(kind)) = (index, facts.kind) else { return Err(Errno::EINVAL) };
     let data = &mut inner.devices[index];
     let device = data.device.clone();
-    let size = if has(ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) { size / 2 } else { size };
-    let bytes = page_up(size).ok_or(Errno::ENOMEM)?;
+    let bytes = facts.bytes().ok_or(Errno::EINVAL)?;
 
-    call.kernel.charge(&device, kind, bytes)?;
-    let pages = match pages(call, data, kind, args.mmap_offset, bytes) {
-        Ok(pages) => pages,
-        Err(errno) => {
-            call.kernel.discharge(&device, kind, bytes);
-            return Err(errno);
-        }
-    };
+    let charge = charge(call, &device, kind, flags, bytes)?;
+    let pages = pages(call, data, kind, args.mmap_offset, bytes, charge)?;
     let mmap_offset = match kind {
         Kind::MmioRemap => MmapOffset { kind: MmapType::Mmio, gpu_id: gpu_id as u16, offset: 0 }.encode(),
         // The render node's offset, of which a USERPTR and the doorbells have none that works.
@@ -138,21 +165,32 @@ fn kind(flags: u32) -> Option<Kind> {
     .map(|(_, kind)| kind)
 }
 
+fn charge(call: &Call<'_>, device: &Arc<Device>, kind: Kind, flags: u32, bytes: u64) -> Result<Option<Charge>, Errno> {
+    let kind = if flags & ALLOC_MEM_FLAGS_GTT != 0 { Kind::Gtt } else { kind };
+    let taken = match kind {
+        Kind::Vram => device.take_vram(bytes, call.kernel.page_table_reserve),
+        Kind::Gtt | Kind::Userptr => call.kernel.system.charge(bytes, kind == Kind::Gtt),
+        Kind::Doorbell | Kind::MmioRemap | Kind::Imported => return Ok(None),
+    };
+    check(call.kernel, NAME, ACCOUNT, &AccountFacts { bytes, kind, fits: taken.is_ok() })?;
+    taken.map(Some)
+}
+
 fn pages(
     call: &Call<'_>,
     data: &mut DeviceData,
     kind: Kind,
     user_address: u64,
     bytes: u64,
+    charge: Option<Charge>,
 ) -> Result<Arc<Pages>, Errno> {
     match kind {
-        Kind::Vram | Kind::Gtt | Kind::Imported => data.device.memory.allocate(bytes),
+        Kind::Vram | Kind::Gtt | Kind::Imported => data.memory.allocate_charged(bytes, charge),
         Kind::Userptr => {
-            let start = user_address & !(PAGE - 1);
-            if !user::access_ok(start, bytes) || !user::is_writable(start, bytes) {
-                return Err(Errno::EFAULT);
-            }
-            Ok(Pages::of_user(start, bytes))
+            let address = user_address & !(PAGE - 1);
+            let pages = if user::access_ok(address, bytes) { user::pages(address, bytes) } else { UserPages::Absent };
+            check(call.kernel, NAME, USER_PAGES, &UserFacts { address, pages })?;
+            Ok(Pages::of_user(address, bytes, charge))
         }
         Kind::Doorbell => Ok(data.doorbells(call)?.pages().clone()),
         Kind::MmioRemap => data.mmio_page(call),
@@ -202,10 +240,7 @@ pub fn free(call: &Call<'_>, args: &mut FreeMemoryOfGpuArgs) -> Result<(), Errno
         mappings: inner.bo(handle).map(|bo| bo.mapped.len()),
     };
     check(call.kernel, "FREE_MEMORY_OF_GPU", FREE, &facts)?;
-    let data = inner.device(handle.gpu_id())?;
-    let device = data.device.clone();
-    if let Some(bo) = data.bos.remove(&handle.id()) {
-        call.kernel.discharge(&device, bo.kind, bo.pages.size());
+    if let Some(bo) = inner.device(handle.gpu_id())?.bos.remove(&handle.id()) {
         for (addr, len) in &bo.unmapped {
             user::unmap(*addr, *len);
         }

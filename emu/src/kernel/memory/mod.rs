@@ -6,18 +6,21 @@ mod map;
 pub use alloc::{allocate, available, free};
 pub use map::{map, unmap};
 
+use super::Kernel;
 use super::backing::Pages;
 use super::process::{Inner, Vm};
 use super::rule::{GPU_KNOWN, RuleText, texts};
 use crate::memory::{Rights, Span};
-use kfd::uapi::{ALLOC_MEM_FLAGS_AQL_QUEUE_MEM, ALLOC_MEM_FLAGS_EXECUTABLE, ALLOC_MEM_FLAGS_WRITABLE};
+use kfd::uapi::{
+    ALLOC_MEM_FLAGS_AQL_QUEUE_MEM, ALLOC_MEM_FLAGS_EXECUTABLE, ALLOC_MEM_FLAGS_WRITABLE, QUEUE_EVICTION_TRIGGER_USERPTR,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The tables of this module.
 pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
     vec![
-        ("ALLOC_MEMORY_OF_GPU", texts(alloc::RULES)),
+        ("ALLOC_MEMORY_OF_GPU", [texts(alloc::RULES), texts(alloc::ACCOUNT), texts(alloc::USER_PAGES)].concat()),
         ("FREE_MEMORY_OF_GPU", texts(alloc::FREE)),
         ("AVAILABLE_MEMORY", texts(GPU_KNOWN)),
         ("MAP_MEMORY_TO_GPU", [texts(map::LIST), texts(map::BUFFER), texts(map::DEVICE), texts(map::PLACE)].concat()),
@@ -128,7 +131,10 @@ impl Inner {
     /// Takes the translations of USERPTR buffers over `addr..addr + len` away, as the MMU notifier does when the caller
     /// unmaps the memory: the GPU faults on its next access. True when there was one, and then the memory must stay
     /// until waves have let go of it.
-    pub fn user_memory_gone(&mut self, addr: u64, len: u64) -> bool {
+    ///
+    /// The kernel stops the process' queues for this and lets them run again when it has looked for the pages, also when
+    /// there are none.
+    pub fn user_memory_gone(&mut self, kernel: &Kernel, addr: u64, len: u64) -> bool {
         let end = addr.saturating_add(len);
         let mut hit = false;
         let mut gone: Vec<(usize, Vec<u64>)> = Vec::new();
@@ -150,7 +156,11 @@ impl Inner {
                 }
             }
         }
-        self.svm.user_memory_gone(&self.devices, addr, len) || hit
+        if hit {
+            kernel.smi_eviction(QUEUE_EVICTION_TRIGGER_USERPTR);
+            kernel.smi_restore();
+        }
+        self.svm.user_memory_gone(kernel, &self.devices, addr, len) || hit
     }
 }
 

@@ -7,8 +7,8 @@ use crate::kernel::memory::{Bo, Handle, Kind};
 use crate::kernel::rule::{GPU_ACQUIRED, RuleText, check, rules, texts};
 use kfd::Errno;
 use kfd::uapi::{
-    ALLOC_MEM_FLAGS_EXECUTABLE, ALLOC_MEM_FLAGS_GTT, ALLOC_MEM_FLAGS_VRAM, ALLOC_MEM_FLAGS_WRITABLE, ExportDmabufArgs,
-    GetDmabufInfoArgs, ImportDmabufArgs,
+    ALLOC_MEM_FLAGS_EXECUTABLE, ALLOC_MEM_FLAGS_GTT, ALLOC_MEM_FLAGS_PUBLIC, ALLOC_MEM_FLAGS_VRAM,
+    ALLOC_MEM_FLAGS_WRITABLE, ExportDmabufArgs, GetDmabufInfoArgs, ImportDmabufArgs,
 };
 use std::collections::BTreeMap;
 use std::os::fd::IntoRawFd;
@@ -78,6 +78,10 @@ pub fn export(call: &Call<'_>, args: &mut ExportDmabufArgs) -> Result<(), Errno>
     let bo = bo.ok_or(Errno::EINVAL)?;
     let file = File::DmaBuf(DmaBuf { device, pages: bo.pages.clone(), size: bo.size, flags: bo.flags });
     let fd = memfd(c"kfdrun-dmabuf").map_err(|_| Errno::EMFILE)?.into_raw_fd();
+    if args.flags & libc::O_CLOEXEC as u32 == 0 {
+        // SAFETY: the descriptor just made.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, 0) };
+    }
     call.kernel.files.insert(fd, Arc::new(file));
     args.dmabuf_fd = fd as u32;
     Ok(())
@@ -110,8 +114,12 @@ pub fn info(call: &Call<'_>, args: &mut GetDmabufInfoArgs) -> Result<(), Errno> 
     let file = shared(call, args.dmabuf_fd)?;
     let File::DmaBuf(shared) = &*file else { return Err(Errno::EINVAL) };
     args.size = shared.size;
-    args.gpu_id = shared.device.gpu_id;
-    args.flags = shared.flags & (ALLOC_MEM_FLAGS_VRAM | ALLOC_MEM_FLAGS_GTT);
+    let vram = shared.flags & ALLOC_MEM_FLAGS_VRAM != 0;
+    // System memory belongs to no partition of a GPU that can have some (GC 9.4.3), and then the first GPU's id is told.
+    let partitions = matches!(shared.device.version(), 90402..90600);
+    let teller = if partitions && !vram { call.kernel.devices.first() } else { None };
+    args.gpu_id = teller.unwrap_or(&shared.device).gpu_id;
+    args.flags = if vram { ALLOC_MEM_FLAGS_VRAM | shared.flags & ALLOC_MEM_FLAGS_PUBLIC } else { ALLOC_MEM_FLAGS_GTT };
     args.metadata_size = 0;
     Ok(())
 }

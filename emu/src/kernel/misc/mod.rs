@@ -18,6 +18,28 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Capabilities of the caller, as the host says.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// CAP_SYS_ADMIN.
+    pub admin: bool,
+    /// CAP_CHECKPOINT_RESTORE, or CAP_SYS_ADMIN, which has it too.
+    pub checkpoint: bool,
+}
+
+impl Access {
+    /// Of the calling thread.
+    pub fn of_caller() -> Access {
+        const SYS_ADMIN: u32 = 21;
+        const CHECKPOINT_RESTORE: u32 = 40;
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+        let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        let effective = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or_default();
+        let has = |capability: u32| effective & 1 << capability != 0;
+        Access { admin: has(SYS_ADMIN), checkpoint: has(SYS_ADMIN) || has(CHECKPOINT_RESTORE) }
+    }
+}
+
 /// GET_VERSION.
 pub fn version(call: &Call<'_>, args: &mut GetVersionArgs) -> Result<(), Errno> {
     let minor_version = call.kernel.options.rules.interface_minor();
@@ -51,6 +73,11 @@ rules! {
     /// GET_PROCESS_APERTURES_NEW with `num_of_nodes` not 0.
     APERTURES for f: AperturesFacts {
         EINVAL "num_of_nodes is at most the machine's nodes, the CPU's counted": f.wanted => f.wanted <= f.count + 1;
+    }
+
+    /// The first debugger interface.
+    WITHDRAWN for _f: () {
+        EPERM "never: the interface is gone": 0 => false;
     }
 
     /// SET_MEMORY_POLICY.
@@ -105,6 +132,7 @@ pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
     let mut all = vec![
         ("ACQUIRE_VM", texts(ACQUIRE_VM)),
         ("GET_PROCESS_APERTURES_NEW", texts(APERTURES)),
+        ("DBG_REGISTER, DBG_UNREGISTER, DBG_ADDRESS_WATCH, DBG_WAVE_CONTROL", texts(WITHDRAWN)),
         ("SET_MEMORY_POLICY", [texts(MEMORY_POLICY), texts(GPU_BOUND)].concat()),
         ("SET_SCRATCH_BACKING_VA", texts(GPU_ACQUIRED)),
         ("SET_TRAP_HANDLER", texts(GPU_BOUND)),
@@ -192,8 +220,8 @@ pub fn clock_counters(call: &Call<'_>, args: &mut GetClockCountersArgs) -> Resul
 }
 
 /// DBG_REGISTER, DBG_UNREGISTER, DBG_ADDRESS_WATCH, DBG_WAVE_CONTROL, gone since interface 1.13.
-pub fn old_debugger(_: &Call<'_>, _: &mut [u8]) -> Result<(), Errno> {
-    Err(Errno::EPERM)
+pub fn old_debugger(call: &Call<'_>, _: &mut [u8]) -> Result<(), Errno> {
+    check(call.kernel, "DBG_REGISTER", WITHDRAWN, &())
 }
 
 /// SET_SCRATCH_BACKING_VA: only kept; AQL queues carry their scratch themselves.
@@ -215,7 +243,7 @@ pub fn trap_handler(call: &Call<'_>, args: &mut SetTrapHandlerArgs) -> Result<()
 const TILE_MODES: u32 = 32;
 const MACRO_TILE_MODES: u32 = 16;
 
-/// GET_TILE_CONFIG. On EFAULT both counts are 0.
+/// GET_TILE_CONFIG. A table that cannot be written is EFAULT with its count 0; the one behind it stays as it is then.
 pub fn tile_config(call: &Call<'_>, args: &mut GetTileConfigArgs) -> Result<(), Errno> {
     let mut inner = call.process.lock();
     let register = call.gpu("GET_TILE_CONFIG", GPU_KNOWN, &mut inner, args.gpu_id)?.device.profile.gb_addr_config;
@@ -227,15 +255,10 @@ pub fn tile_config(call: &Call<'_>, args: &mut GetTileConfigArgs) -> Result<(), 
         (args.tile_config_ptr, &mut args.num_tile_configs, TILE_MODES),
         (args.macro_tile_config_ptr, &mut args.num_macro_tile_configs, MACRO_TILE_MODES),
     ];
-    let mut failed = false;
     for (address, room, entries) in tables {
         *room = (*room).min(entries);
         let zeros = vec![0; *room as usize * 4];
-        failed |= call.kernel.user.write(address, &zeros).is_err();
-    }
-    if failed {
-        (args.num_tile_configs, args.num_macro_tile_configs) = (0, 0);
-        return Err(Errno::EFAULT);
+        call.kernel.user.write(address, &zeros).inspect_err(|_| *room = 0)?;
     }
     Ok(())
 }
@@ -273,6 +296,7 @@ pub fn runtime_enable(call: &Call<'_>, args: &mut RuntimeEnableArgs) -> Result<(
         let ttmp_setup = args.mode_mask & RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK != 0;
         inner.runtime = Some(Runtime { r_debug: args.r_debug, ttmp_setup });
     }
+    inner.runtime_enabled.store(inner.runtime.is_some(), Ordering::Release);
     let debugged = inner.debug.is_enabled();
     inner.debug.raise(ec_mask(EC_PROCESS_RUNTIME));
     drop(inner);

@@ -11,7 +11,7 @@ use crate::kernel::memory::{Handle, Mapping};
 use crate::kernel::process::Inner;
 use crate::kernel::rule::{check, rules};
 use kfd::Errno;
-use kfd::uapi::CreateQueueArgs;
+use kfd::uapi::{CreateQueueArgs, QUEUE_TYPE_COMPUTE, QUEUE_TYPE_COMPUTE_AQL};
 
 /// What a queue holds on to: mappings that cannot be undone while it lives.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Inner {
         facts
     }
 
-    /// Checks the buffers of a compute queue and takes hold of them.
+    /// Checks the buffers of a queue and takes hold of them.
     pub fn queue_buffers(&mut self, call: &Call<'_>, device: usize, args: &CreateQueueArgs) -> Result<Buffers, Errno> {
         const NAME: &str = "CREATE_QUEUE";
         let rules = call.kernel.options.rules;
@@ -143,16 +143,22 @@ impl Inner {
             return Ok(Buffers::default());
         }
         check(call.kernel, NAME, RING, &facts)?;
-        check(call.kernel, NAME, SAVE_AREA, &facts)?;
-        let eop = facts.eop.filter(|_| args.eop_buffer_address != 0);
-        let save = facts.save.filter(|_| !facts.save_is_svm);
+        let compute = matches!(args.queue_type, QUEUE_TYPE_COMPUTE | QUEUE_TYPE_COMPUTE_AQL);
+        if compute {
+            check(call.kernel, NAME, SAVE_AREA, &facts)?;
+        }
+        let eop = facts.eop.filter(|_| compute && args.eop_buffer_address != 0);
+        let save = facts.save.filter(|_| compute && !facts.save_is_svm);
         // The ring comes first: `replace_ring`.
         let found = [facts.ring, facts.write_index, facts.read_index, eop, save];
         let handles: Vec<Handle> = found.into_iter().flatten().map(|found| found.mapping.handle).collect();
         for handle in &handles {
             self.use_mapping(*handle, device, true);
         }
-        let svm = facts.save_bytes().filter(|_| facts.save_is_svm).map(|bytes| (args.ctx_save_restore_address, bytes));
+        let svm = facts
+            .save_bytes()
+            .filter(|_| compute && facts.save_is_svm)
+            .map(|bytes| (args.ctx_save_restore_address, bytes));
         if let Some((addr, bytes)) = svm {
             self.svm.use_ranges(addr, bytes, true);
         }

@@ -3,7 +3,8 @@
 use super::{MAX_PER_PROCESS, Queue};
 use crate::cp::{PacketProcessor, Ring, Setup};
 use crate::kernel::call::Call;
-use crate::kernel::doorbell::{self, Doorbell};
+use crate::kernel::device::MAX_QUEUES;
+use crate::kernel::doorbell::{self, Doorbell, Doorbells};
 use crate::kernel::memory::Kind;
 use crate::kernel::process::Inner;
 use crate::kernel::rule::{check, rules};
@@ -63,6 +64,11 @@ pub struct RoomFacts {
     write_index_gpu: Option<u32>,
     write_index_is_userptr: bool,
     gpu_id: u32,
+    queue_type: u32,
+    /// Queues of all processes on the GPU.
+    device_queues: u32,
+    /// A doorbell is free.
+    doorbell: bool,
 }
 
 rules! {
@@ -106,6 +112,12 @@ rules! {
             !f.mes || f.write_index_gpu.is_none_or(|gpu| gpu == f.gpu_id);
         EPERM "the write index is not in USERPTR memory, which MES cannot pin": f.gpu_id =>
             !f.mes || !f.write_index_is_userptr;
+        EPERM "the GPU has fewer than 4096 queues": f.device_queues => f.device_queues < MAX_QUEUES;
+        ENOMEM "a hardware queue of an SDMA engine is free: the emulated machine has none": f.queue_type =>
+            matches!(f.queue_type, QUEUE_TYPE_COMPUTE | QUEUE_TYPE_COMPUTE_AQL);
+        EBUSY "a doorbell outside the reserved ones is free": f.gpu_id => f.doorbell;
+        EBUSY "a hardware queue for PM4 is free: the emulated machine has none": f.queue_type =>
+            f.queue_type != QUEUE_TYPE_COMPUTE;
     }
 }
 
@@ -139,29 +151,12 @@ pub fn create(call: &Call<'_>, args: &mut CreateQueueArgs) -> Result<(), Errno> 
     check(call.kernel, NAME, DEVICE, &facts)?;
     let index = found.ok_or(Errno::EINVAL)?;
     inner.devices[index].doorbells(call)?;
-    if args.queue_type != QUEUE_TYPE_COMPUTE_AQL {
-        return refuse_other_types(call, &inner, index, args);
-    }
     let buffers = inner.queue_buffers(call, index, args)?;
     let created = finish(call, &mut inner, index, args, buffers);
     if let Err((_, buffers)) = &created {
         inner.release_queue_buffers(index, buffers);
     }
     created.map_err(|(errno, _)| errno)
-}
-
-/// A PM4 or SDMA queue passes the kernel's checks of its buffers; then this machine has no processor for it, which a
-/// kernel says with ENOMEM when all SDMA queues are taken and with EBUSY when all hardware queues are.
-fn refuse_other_types(call: &Call<'_>, inner: &Inner, index: usize, args: &CreateQueueArgs) -> Result<(), Errno> {
-    check(call.kernel, NAME, super::buffers::RING, &inner.queue_facts(index, args, call.kernel.options.rules))?;
-    let (what, errno) = match args.queue_type {
-        QUEUE_TYPE_COMPUTE => ("PM4 compute", Errno::EBUSY),
-        _ => ("SDMA", Errno::ENOMEM),
-    };
-    call.kernel.note(|| {
-        format!("CREATE_QUEUE type {}: the emulated machine has no {what} queues, only AQL (type 2)", args.queue_type)
-    });
-    Err(errno)
 }
 
 type Failed = (Errno, super::Buffers);
@@ -185,17 +180,21 @@ fn finish(
         write_index_gpu: wptr.map(|(handle, _)| handle.gpu_id()),
         write_index_is_userptr: wptr.is_some_and(|(_, kind)| kind == Kind::Userptr),
         gpu_id: args.gpu_id,
+        queue_type: args.queue_type,
+        device_queues: device.queues(),
+        doorbell: inner.devices[index].doorbells.as_ref().is_some_and(Doorbells::has_free),
     };
     if let Err(errno) = check(call.kernel, NAME, ROOM, &facts) {
         return Err((errno, buffers));
     }
     let Some(id) = facts.id else { return Err((Errno::ENOMEM, buffers)) };
+    // Another process of the machine may have been faster.
     if let Err(errno) = device.add_queue() {
         return Err((errno, buffers));
     }
-    let runtime = inner.runtime.is_some();
+    let runtime = inner.runtime_enabled.clone();
     let data = &mut inner.devices[index];
-    let evicted = data.evicted.clone();
+    let (evicted, reset) = (data.evicted.clone(), data.reset.clone());
     let space = data.vm.as_ref().map(|vm| vm.space.clone());
     let (Some(doorbells), Some(space)) = (&mut data.doorbells, space) else {
         device.remove_queue();
@@ -217,6 +216,7 @@ fn finish(
         bell: call.process.bell.clone(),
         space,
         evicted,
+        reset,
         queue_id: id,
         read_index: args.read_pointer_address,
         write_index: args.write_pointer_address,
@@ -225,7 +225,7 @@ fn finish(
         runtime,
     };
     let active = ring.va != 0 && percentage > 0;
-    let processor = match PacketProcessor::start(setup, active.then_some(ring)) {
+    let processor = match PacketProcessor::start(setup, active.then_some(ring), args.queue_priority) {
         Ok(processor) => processor,
         Err(_) => {
             doorbells.release(slot);
@@ -237,10 +237,10 @@ fn finish(
         device: index,
         ring: args.ring_base_address,
         ring_bytes: args.ring_size,
+        save_bytes: args.ctx_save_restore_size,
         percentage,
         buffers,
         doorbell: slot,
-        cu_mask: Vec::new(),
         gws: false,
         processor,
     };

@@ -2,6 +2,7 @@
 
 mod buffers;
 mod create;
+mod mask;
 mod other;
 
 pub use buffers::Buffers;
@@ -24,11 +25,11 @@ pub fn rule_texts() -> Vec<(&'static str, Vec<RuleText>)> {
     vec![
         ("CREATE_QUEUE", create.concat()),
         ("CREATE_QUEUE, buffers in Linux 6.1 to 6.11", texts(buffers::LINUX_6_1)),
-        ("UPDATE_QUEUE", [texts(create::COMMON), texts(other::UPDATE)].concat()),
+        ("UPDATE_QUEUE", [texts(create::COMMON), texts(other::UPDATE), texts(other::HARDWARE)].concat()),
         ("DESTROY_QUEUE", texts(other::DESTROY)),
-        ("SET_CU_MASK", [texts(other::CU_MASK), texts(other::CU_MASK_BITS)].concat()),
+        ("SET_CU_MASK", [texts(other::CU_MASK), texts(other::CU_MASK_BITS), texts(other::HARDWARE)].concat()),
         ("GET_QUEUE_WAVE_STATE", texts(other::WAVE_STATE)),
-        ("ALLOC_QUEUE_GWS", texts(other::GWS)),
+        ("ALLOC_QUEUE_GWS", [texts(other::GWS), texts(other::HARDWARE)].concat()),
     ]
 }
 
@@ -43,14 +44,14 @@ pub struct Queue {
     pub ring: u64,
     /// Bytes of the ring.
     pub ring_bytes: u32,
+    /// `ctx_save_restore_size`: the save area of one XCC.
+    pub save_bytes: u32,
     /// `queue_percentage`, low byte.
     pub percentage: u32,
     /// What it holds on to.
     pub buffers: Buffers,
     /// Its doorbell's slot.
     pub doorbell: usize,
-    /// SET_CU_MASK.
-    pub cu_mask: Vec<u32>,
     /// It owns global wave sync.
     pub gws: bool,
     /// The hardware's side.

@@ -1,11 +1,14 @@
 //! UPDATE_QUEUE, DESTROY_QUEUE, SET_CU_MASK, GET_QUEUE_WAVE_STATE, ALLOC_QUEUE_GWS.
 
 use super::create::{CommonFacts, common};
+use super::mask::units;
 use crate::cp::Ring;
 use crate::kernel::call::Call;
+use crate::kernel::process::Inner;
 use crate::kernel::rule::{check, rules};
 use kfd::Errno;
 use kfd::uapi::{AllocQueueGwsArgs, DestroyQueueArgs, GetQueueWaveStateArgs, SetCuMaskArgs, UpdateQueueArgs};
+use std::sync::atomic::Ordering;
 
 /// What UPDATE_QUEUE looks at besides its arguments.
 pub struct UpdateFacts {
@@ -13,6 +16,13 @@ pub struct UpdateFacts {
     known: bool,
     /// A ring buffer, or none is looked for.
     ring: bool,
+}
+
+/// What is looked at when a queue's change goes to the hardware.
+pub struct HardwareFacts {
+    gpu_id: u32,
+    /// A reset lost queues of the process on the GPU.
+    reset: bool,
 }
 
 /// What SET_CU_MASK looks at of the mask.
@@ -36,7 +46,8 @@ pub struct GwsFacts {
     args: AllocQueueGwsArgs,
     known: bool,
     device_has: bool,
-    taken_by_other: bool,
+    /// A queue of the process on the GPU has it.
+    taken: bool,
     owned: bool,
 }
 
@@ -46,6 +57,11 @@ rules! {
         EFAULT "queue_id is a queue of the process": f.args.queue_id => f.known;
         EFAULT "a GPU mapping starts at ring_base_address, of exactly ring_size if that is a page or more":
             f.args.ring_base_address => f.ring;
+    }
+
+    /// UPDATE_QUEUE, SET_CU_MASK and ALLOC_QUEUE_GWS: what has changed by then goes to the hardware.
+    HARDWARE for f: HardwareFacts {
+        EACCES "no reset has lost queues of the process on the GPU": f.gpu_id => !f.reset;
     }
 
     /// DESTROY_QUEUE: whether there is such a queue.
@@ -76,8 +92,8 @@ rules! {
     GWS for f: GwsFacts {
         EINVAL "queue_id is a queue of the process": f.args.queue_id => f.known;
         ENODEV "the GPU has global wave sync": f.args.queue_id => f.device_has;
-        EBUSY "no other queue of the process has it, with num_gws not 0": f.args.num_gws =>
-            f.args.num_gws == 0 || !f.taken_by_other;
+        EBUSY "no queue of the process has it, this one included, with num_gws not 0": f.args.num_gws =>
+            f.args.num_gws == 0 || !f.taken;
         EINVAL "the queue has it, with num_gws 0": f.args.queue_id => f.args.num_gws != 0 || f.owned;
     }
 }
@@ -107,9 +123,15 @@ pub fn update(call: &Call<'_>, args: &mut UpdateQueueArgs) -> Result<(), Errno> 
     queue.ring_bytes = bytes;
     queue.percentage = args.queue_percentage & 0xff;
     let ring = Ring { va: queue.ring, bytes };
-    queue.processor.configure(queue.is_active().then_some(ring));
+    queue.processor.configure(queue.is_active().then_some(ring), args.queue_priority);
     inner.queues.insert(args.queue_id, queue);
-    Ok(())
+    hardware(call, NAME, &inner, device)
+}
+
+fn hardware(call: &Call<'_>, name: &str, inner: &Inner, device: usize) -> Result<(), Errno> {
+    let data = &inner.devices[device];
+    let facts = HardwareFacts { gpu_id: data.device.gpu_id, reset: data.reset.load(Ordering::Acquire) };
+    check(call.kernel, name, HARDWARE, &facts)
 }
 
 /// DESTROY_QUEUE. Waves that run are dropped.
@@ -139,19 +161,20 @@ pub fn cu_mask(call: &Call<'_>, args: &mut SetCuMaskArgs) -> Result<(), Errno> {
     check(call.kernel, NAME, CU_MASK, args)?;
     let words = args.num_cu_mask.min(MAX_CU_BITS) / 32;
     let mask: Vec<u32> = call.kernel.user.get_array(args.cu_mask_ptr, words)?;
-    let mut inner = call.process.lock();
+    let inner = call.process.lock();
     let device = inner.queues.get(&args.queue_id).map(|queue| &inner.devices[queue.device].device);
     let paired = device.is_some_and(|device| device.version() >= 100_000);
     let facts = MaskFacts { queue_id: args.queue_id, known: device.is_some(), paired, mask };
     check(call.kernel, NAME, CU_MASK_BITS, &facts)?;
     let mask = facts.mask;
-    if let Some(queue) = inner.queues.get_mut(&args.queue_id) {
-        queue.cu_mask = mask;
-    }
-    Ok(())
+    let Some(queue) = inner.queues.get(&args.queue_id) else { return Err(Errno::EFAULT) };
+    let device = queue.device;
+    queue.processor.set_units(units(&inner.devices[device].device.profile, &mask));
+    hardware(call, NAME, &inner, device)
 }
 
-/// GET_QUEUE_WAVE_STATE of a paused queue. A paused queue here has no waves in its save area: it stops between packets.
+/// GET_QUEUE_WAVE_STATE of a paused queue: how much of its save area its waves take, per XCC. What a wave's registers take
+/// is the most it can be; the area itself is not written, since waves here stay where they are.
 pub fn wave_state(call: &Call<'_>, args: &mut GetQueueWaveStateArgs) -> Result<(), Errno> {
     let inner = call.process.lock();
     let queue = inner.queues.get(&args.queue_id);
@@ -159,33 +182,46 @@ pub fn wave_state(call: &Call<'_>, args: &mut GetQueueWaveStateArgs) -> Result<(
     let facts = StateFacts { queue_id: args.queue_id, known: queue.is_some(), active };
     check(call.kernel, "GET_QUEUE_WAVE_STATE", WAVE_STATE, &facts)?;
     let queue = queue.ok_or(Errno::EFAULT)?;
-    let control_stack = inner.devices[queue.device].device.cwsr.control_stack;
-    // control_stack_offset, control_stack_size, wave_state_offset, wave_state_size: the stack grows down and the waves
-    // up from the same offset.
-    let header = [control_stack, 0, control_stack, 0];
-    call.kernel.user.put(args.ctl_stack_address, &header)?;
-    args.ctl_stack_used_size = 0;
-    args.save_area_used_size = 0;
+    let device = &inner.devices[queue.device].device;
+    let xccs = device.profile.xccs;
+    for xcc in 0..xccs {
+        // Waves are dealt out to XCCs in turn.
+        let waves = queue.processor.saved_waves().saturating_add(xccs - 1 - xcc) / xccs;
+        let used = device.cwsr.used(&device.profile, waves);
+        // control_stack_offset, control_stack_size, wave_state_offset, wave_state_size: the stack grows down and the waves
+        // up from the same offset.
+        let start = device.cwsr.control_stack;
+        let header = [start - used.control_stack, used.control_stack, start + used.waves, used.waves];
+        let slice = u64::from(queue.save_bytes) * u64::from(xcc);
+        call.kernel.user.put(args.ctl_stack_address.wrapping_add(slice), &header)?;
+        if xcc == 0 {
+            (args.ctl_stack_used_size, args.save_area_used_size) = (used.control_stack, used.waves);
+        }
+    }
     Ok(())
 }
 
 /// ALLOC_QUEUE_GWS: `num_gws` not 0 takes global wave sync, 0 gives it back; the count does not matter.
 pub fn gws(call: &Call<'_>, args: &mut AllocQueueGwsArgs) -> Result<(), Errno> {
+    const NAME: &str = "ALLOC_QUEUE_GWS";
     let mut inner = call.process.lock();
     let queue = inner.queues.get(&args.queue_id);
     let device = queue.map(|queue| queue.device);
-    let others = inner.queues.iter().filter(|(id, _)| **id != args.queue_id);
     let facts = GwsFacts {
         args: *args,
         known: queue.is_some(),
         device_has: device.is_some_and(|device| inner.devices[device].device.profile.gws != 0),
-        taken_by_other: others.into_iter().any(|(_, queue)| Some(queue.device) == device && queue.gws),
+        taken: inner.queues.values().any(|queue| Some(queue.device) == device && queue.gws),
         owned: queue.is_some_and(|queue| queue.gws),
     };
-    check(call.kernel, "ALLOC_QUEUE_GWS", GWS, &facts)?;
-    if let Some(queue) = inner.queues.get_mut(&args.queue_id) {
-        queue.gws = args.num_gws != 0;
+    let (known, device_has) = (facts.known, facts.device_has);
+    let checked = check(call.kernel, NAME, GWS, &facts);
+    if known && device_has {
+        // Written once the GPU is known to have it, also when the queue does not get it.
+        args.first_gws = 0;
     }
-    args.first_gws = 0;
-    Ok(())
+    checked?;
+    let (Some(queue), Some(device)) = (inner.queues.get_mut(&args.queue_id), device) else { return Err(Errno::EINVAL) };
+    queue.gws = args.num_gws != 0;
+    hardware(call, NAME, &inner, device)
 }

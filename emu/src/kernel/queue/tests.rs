@@ -1,7 +1,7 @@
 use crate::isa::Target;
 use crate::kernel::call;
 use crate::kernel::{Options, Rules};
-use crate::testing::{Client, SHARED};
+use crate::testing::{Client, SHARED, until};
 use kfd::Errno;
 use kfd::uapi::*;
 
@@ -185,10 +185,7 @@ fn a_save_area_can_be_svm() {
     let client = Client::new(&[Target::Gfx1100]);
     let parts = client.queue_parts(64, Default::default());
     let bytes = parts.save.bytes;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let rw = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping where the kernel likes.
-    let va = unsafe { kfd::Driver::mmap(&client.driver, 0, bytes as usize, rw, flags, -1, 0).unwrap() } as u64;
+    let va = client.memory(bytes);
     assert_eq!(create(&client, parts.args, |a| a.ctx_save_restore_address = va), Err(Errno::EINVAL));
     let svm = |flags| {
         let mut raw = SvmArgs { start_addr: va, size: bytes, op: SVM_OP_SET_ATTR, nattr: 2 }.as_bytes().to_vec();
@@ -200,6 +197,29 @@ fn a_save_area_can_be_svm() {
     assert_eq!(create(&client, parts.args, |a| a.ctx_save_restore_address = va), Err(Errno::EINVAL));
     svm(SVM_FLAG_GPU_ALWAYS_MAPPED);
     assert_eq!(create(&client, parts.args, |a| a.ctx_save_restore_address = va), Ok(()));
+}
+
+#[test]
+fn a_queue_stops_for_good_when_its_save_area_is_unmapped() {
+    let client = Client::new(&[Target::Gfx1100]);
+    let mut parts = client.queue_parts(64, Default::default());
+    let bytes = parts.save.bytes;
+    let va = client.memory(bytes);
+    let mut raw = SvmArgs { start_addr: va, size: bytes, op: SVM_OP_SET_ATTR, nattr: 2 }.as_bytes().to_vec();
+    raw.extend(SvmAttribute { attr_type: SVM_ATTR_ACCESS, value: client.gpus[0] }.as_bytes());
+    raw.extend(SvmAttribute { attr_type: SVM_ATTR_SET_FLAGS, value: SVM_FLAG_GPU_ALWAYS_MAPPED }.as_bytes());
+    kfd::Driver::ioctl(&client.driver, client.kfd, svm_request(2).unwrap(), &mut raw).unwrap();
+    parts.args.ctx_save_restore_address = va;
+    let queue = client.start(parts, 64);
+    let packet = aql::BarrierAnd::default().to_bytes();
+    queue.submit(packet);
+    until(|| queue.read_index() == 1);
+    // SAFETY: the test's own memory.
+    unsafe { kfd::Driver::munmap(&client.driver, va as usize, bytes as usize).unwrap() };
+    queue.submit(packet);
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    assert_eq!(queue.read_index(), 1);
+    queue.destroy().unwrap();
 }
 
 #[test]
@@ -283,6 +303,7 @@ fn global_wave_sync() {
     assert_eq!((gws(a, 0), gws(a, 64), gws(b, 1), gws(a, 0), gws(b, 1)), {
         (Err(libc::EINVAL), Ok(()), Err(libc::EBUSY), Ok(()), Ok(()))
     });
+    assert_eq!(gws(b, 1), Err(libc::EBUSY));
     let without = Client::new(&[Target::Gfx1201]);
     let queue = without.queue(64, Default::default());
     let mut args = AllocQueueGwsArgs { queue_id: queue.parts.args.queue_id, num_gws: 1, ..Default::default() };

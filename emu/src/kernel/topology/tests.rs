@@ -4,7 +4,7 @@ use crate::kernel::Options;
 use crate::machine::Machine;
 
 fn topology(targets: &[Target]) -> Topology {
-    Topology::new(&Device::all(&Machine::with(targets), &Options::default()).unwrap(), Rules::default())
+    Topology::new(&Device::all(&Machine::with(targets), &Options::default()), Rules::default())
 }
 
 fn text(tree: &Topology, path: &str) -> String {

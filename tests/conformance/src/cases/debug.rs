@@ -1,6 +1,6 @@
 //! DBG_TRAP of the process itself: what is decided without waves.
 
-use super::tools::{KERNEL_ADDRESS, NO_FD, plain_file, thread_id, until_asleep};
+use super::tools::{KERNEL_ADDRESS, NO_FD, line, plain_file, thread_id, until_asleep};
 use crate::case::cases;
 use crate::session::Session;
 use kfd::Errno;
@@ -48,6 +48,26 @@ cases! { "KFDDBGTest", s:
         let parent = std::os::unix::process::parent_id();
         let result = call(s, &mut op_of(parent, DBG_TRAP_DISABLE, [0; 3]));
         s.err("a process without the KFD", result, Errno::ESRCH);
+    }
+
+    safe kfd not_traced "another process is for whoever traces it: EPERM" {
+        let parent = std::process::id();
+        let lines = s.in_child(|| {
+            let own = s.open();
+            let mut answers = vec![line(own.map(drop))];
+            for number in [DBG_TRAP_ENABLE, DBG_TRAP_DISABLE, 99] {
+                let result = own.and_then(|fd| s.raw(fd, DbgTrapArgs::REQUEST, &mut op_of(parent, number, [0; 3])));
+                answers.push(line(result));
+            }
+            answers
+        })?;
+        for (n, (what, want)) in
+            [("open in a child", "0"), ("ENABLE of the parent", "EPERM"), ("DISABLE", "EPERM"), ("op 99", "EPERM")]
+                .into_iter()
+                .enumerate()
+        {
+            s.value(what, lines.get(n).cloned().unwrap_or_default(), want);
+        }
     }
 
     safe kfd not_enabled "all but ENABLE need the debugger to be enabled: EINVAL" {

@@ -39,6 +39,33 @@ cases! { "KFDIPCTest", s:
         s.err("IMPORT_DMABUF", result, Errno::ENODEV);
     }
 
+    safe gpu rights "a buffer that the GPU cannot write is exported to be read; O_CLOEXEC is the caller's choice" {
+        let gpu = s.gpu()?;
+        for (what, flags, cloexec, want) in [
+            ("a writable buffer", SHARED, true, Ok(())),
+            ("one that is only read", SHARED & !ALLOC_MEM_FLAGS_WRITABLE, false, Err(Errno::EACCES)),
+        ] {
+            let buffer = gpu.alloc(gpu.reserve(8192)?, 8192, flags)?;
+            let open = if cloexec { libc::O_CLOEXEC as u32 } else { 0 };
+            let mut export = ExportDmabufArgs { handle: buffer.handle, flags: open, dmabuf_fd: 0 };
+            s.call(&mut export)?;
+            let fd = export.dmabuf_fd as i32;
+            // SAFETY: asks for the flags of a descriptor.
+            let closes = unsafe { libc::fcntl(fd, libc::F_GETFD) } & libc::FD_CLOEXEC != 0;
+            s.value("closes on exec", closes, cloexec);
+            s.expect(format!("mmap of {what} to write"), gpu.mmap(fd, 0, 8192, 0).map(drop), want);
+            let read = |len, offset| {
+                // SAFETY: without MAP_FIXED the kernel chooses a free place.
+                unsafe { s.driver.mmap(0, len, libc::PROT_READ, libc::MAP_SHARED, fd, offset) }.map(drop)
+            };
+            let results = [read(8192, 0), read(4096, 4096), read(8192, 4096)];
+            let [all, second, beyond] = results;
+            s.ok("all of it to read", all);
+            s.ok("its second page", second);
+            s.err("beyond its end", beyond, Errno::EINVAL);
+        }
+    }
+
     safe gpu export_and_import "an exported buffer tells its size, GPU and kind, and imports as a buffer of its own" {
         let gpu = s.gpu()?;
         for (what, flags, kind) in [("GTT", SHARED, ALLOC_MEM_FLAGS_GTT), ("VRAM", VRAM, ALLOC_MEM_FLAGS_VRAM)] {

@@ -184,6 +184,32 @@ cases! { "Interface", s:
         }
     }
 
+    safe gpu tile_config "tables of tile modes are written one by one: EFAULT with a count of 0, the rest as it was" {
+        let gpu = s.gpu()?;
+        let room = [0u32; 64];
+        let (good, bad) = (room.as_ptr() as u64, s.untouchable()?);
+        for (what, tiles, macros, want, counts) in [
+            ("both", good, good, Ok(()), (32, 16)),
+            ("the first to nowhere", bad, good, Err(Errno::EFAULT), (0, 60)),
+            ("the second to nowhere", good, bad, Err(Errno::EFAULT), (32, 0)),
+        ] {
+            let mut args = GetTileConfigArgs {
+                tile_config_ptr: tiles,
+                macro_tile_config_ptr: macros,
+                num_tile_configs: 60,
+                num_macro_tile_configs: 60,
+                gpu_id: gpu.id,
+                ..Default::default()
+            };
+            let result = s.call(&mut args);
+            s.expect(what, result, want);
+            s.value("counts", format!("{:?}", (args.num_tile_configs, args.num_macro_tile_configs)), format!("{counts:?}"));
+        }
+        let mut args = GetTileConfigArgs { tile_config_ptr: bad, gpu_id: gpu.id, ..Default::default() };
+        let result = s.call(&mut args);
+        s.ok("no entries, to nowhere", result);
+    }
+
     safe kfd withdrawn_debugger "DBG_REGISTER, UNREGISTER, ADDRESS_WATCH and WAVE_CONTROL are EPERM for everyone" {
         for nr in 0x0d..=0x10u8 {
             let size = if nr < 0x0f { 8 } else { 16 };

@@ -327,6 +327,57 @@ cases! { "KFDMemoryTest", s:
         }
     }
 
+    safe gpu userptr_rights "USERPTR memory must be writable: EPERM where it can only be read, EFAULT where not even that" {
+        let gpu = s.gpu()?;
+        let memory = s.anonymous(3 * 4096, libc::PROT_READ | libc::PROT_WRITE)?;
+        let protect = |page: u64, prot| {
+            // SAFETY: pages of the case's own, of which it keeps no references.
+            unsafe { libc::mprotect((memory + 4096 * page) as *mut libc::c_void, 4096, prot) }
+        };
+        protect(1, libc::PROT_READ);
+        protect(2, libc::PROT_NONE);
+        let make = |page: u64, size| {
+            let mut args = AllocMemoryOfGpuArgs {
+                va_addr: memory + 4096 * page,
+                mmap_offset: memory + 4096 * page,
+                size,
+                flags: ALLOC_MEM_FLAGS_USERPTR | ALLOC_MEM_FLAGS_WRITABLE,
+                gpu_id: gpu.id,
+                ..Default::default()
+            };
+            s.call(&mut args)
+        };
+        let results = [make(0, 8192), make(1, 8192), make(2, 4096), make(0, 4096)];
+        let [behind, both, neither, first] = results;
+        s.err("a page that can only be read behind a good one", behind, Errno::EPERM);
+        s.err("such a page in front of one without rights", both, Errno::EPERM);
+        s.err("a page without rights", neither, Errno::EFAULT);
+        s.ok("the good one", first);
+    }
+
+    safe gpu available_units "a page of VRAM takes 2 MiB of what AVAILABLE_MEMORY tells, until nothing refers to it" {
+        let gpu = s.gpu()?;
+        let available = || {
+            let mut args = GetAvailableMemoryArgs { gpu_id: gpu.id, ..Default::default() };
+            s.call(&mut args).map(|()| args.available)
+        };
+        let before = available()?;
+        let small = [gpu.alloc(gpu.reserve(4096)?, 4096, VRAM)?, gpu.alloc(gpu.reserve(4096)?, 4096, VRAM)?];
+        let between = available()?;
+        let mut export = ExportDmabufArgs { handle: small[0].handle, flags: libc::O_CLOEXEC as u32, dmabuf_fd: 0 };
+        let exported = s.call(&mut export);
+        for buffer in small {
+            gpu.free(buffer.handle)?;
+        }
+        let shared = available()?;
+        s.driver.close(export.dmabuf_fd as i32)?;
+        let after = available()?;
+        s.ok("EXPORT_DMABUF", exported);
+        s.value("two buffers of a page: less by", before - between, 4 << 20);
+        s.value("freed, but one is exported: less by", before - shared, 2 << 20);
+        s.value("closed: less by", before - after, 0);
+    }
+
     safe gpu available "AVAILABLE_MEMORY falls with VRAM, and comes back" {
         let gpu = s.gpu()?;
         let available = || {

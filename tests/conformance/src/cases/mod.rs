@@ -6,6 +6,7 @@ mod debug;
 mod dmabuf;
 mod event;
 mod exception;
+mod gws;
 mod interface;
 mod memory;
 mod open_close;
@@ -29,6 +30,7 @@ pub fn all() -> Vec<&'static Case> {
         event::CASES,
         memory::CASES,
         queue::CASES,
+        gws::CASES,
         packet::CASES,
         exception::CASES,
         svm::CASES,

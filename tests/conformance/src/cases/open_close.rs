@@ -2,9 +2,11 @@
 
 use super::tools::{duplicate, line, plain_file, receive_fd, send_fd, socket_pair};
 use crate::case::cases;
+use crate::gpu::{Code, Gpu, SHARED, dispatch};
 use crate::session::Stop;
 use kfd::Errno;
 use kfd::uapi::*;
+use std::sync::atomic::Ordering;
 
 const EVENTS: u64 = MmapOffset { kind: MmapType::Events, gpu_id: 0, offset: 0 }.encode();
 
@@ -127,6 +129,46 @@ cases! { "KFDOpenCloseKFDTest", s:
         }
         let next = s.signal_event(false)?;
         s.value("the parent's next event_id", next, 3);
+    }
+
+    risky gpu fork_and_dispatch "parent and child have buffers and queues of their own, and neither sees the other's" {
+        let gpu = s.gpu()?;
+        let kernel = gpu.kernel(Code::End)?;
+        let memory = gpu.memory(8192, SHARED)?;
+        let signal = memory.signal(64, 1);
+        let queue = gpu.queue(64)?;
+        memory.u64(4096).store(77, Ordering::SeqCst);
+        let lines = s.in_child(|| {
+            let work = || -> Result<Vec<String>, Stop> {
+                let gpu = Gpu::acquire(s.driver.clone(), s.open()?)?;
+                let kernel = gpu.kernel(Code::End)?;
+                let memory = gpu.memory(8192, SHARED)?;
+                let fresh = memory.u64(4096).load(Ordering::SeqCst);
+                memory.u64(4096).store(78, Ordering::SeqCst);
+                let signal = memory.signal(64, 1);
+                let queue = gpu.queue(64)?;
+                queue.submit(dispatch(&kernel, signal.va).to_bytes());
+                let done = signal.wait(0);
+                let freed = queue.destroy().and_then(|()| queue.parts.free(&gpu));
+                Ok(vec![queue.id().to_string(), fresh.to_string(), done.to_string(), line(freed)])
+            };
+            work().unwrap_or_else(|stop| vec![format!("{stop:?}")])
+        })?;
+        for (n, (what, want)) in [
+            ("the child's queue_id", "0"),
+            ("its fresh memory", "0"),
+            ("its dispatch's signal", "0"),
+            ("its queue's buffers unmap and free", "0"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            s.value(what, lines.get(n).cloned().unwrap_or_default(), want);
+        }
+        s.value("the parent's memory afterwards", memory.u64(4096).load(Ordering::SeqCst), 77);
+        queue.submit(dispatch(&kernel, signal.va).to_bytes());
+        s.value("its dispatch's signal", signal.wait(0), 0);
+        s.ok("DESTROY_QUEUE", queue.destroy());
     }
 
     safe kfd another_process_file "a file that another process opened is EBADF, also when it came through a socket" {

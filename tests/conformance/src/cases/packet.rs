@@ -106,6 +106,25 @@ cases! { "rocrtst", s:
         s.ok("DESTROY_QUEUE", queue.destroy());
     }
 
+    risky gpu no_barrier_bit "a packet without the barrier bit starts while the one before it runs" {
+        let gpu = s.gpu()?;
+        let (spin, end) = (gpu.kernel(Code::Spin)?, gpu.kernel(Code::End)?);
+        let signals = gpu.memory(4096, SHARED)?;
+        let [endless, free, bound] = [0, 64, 128].map(|offset| signals.signal(offset, 1));
+        let queue = gpu.queue(64)?;
+        let free_fences = aql::Fences { barrier: false, ..aql::Fences::SYSTEM };
+        publish_all(&queue, &[
+            dispatch(&spin, endless.va).to_bytes(),
+            aql::KernelDispatch { fences: free_fences, ..dispatch(&end, free.va) }.to_bytes(),
+            dispatch(&end, bound.va).to_bytes(),
+        ]);
+        s.value("the signal of the one without", free.wait(0), 0);
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        s.value("of the one with it, behind", bound.value().load(Ordering::SeqCst), 1);
+        s.value("of the kernel that never ends", endless.value().load(Ordering::SeqCst), 1);
+        s.ok("DESTROY_QUEUE", queue.destroy());
+    }
+
     risky gpu barrier_of_five "a barrier-AND waits for all of its five signals, a barrier-OR for one" {
         let gpu = s.gpu()?;
         let signals = gpu.memory(4096, SHARED)?;

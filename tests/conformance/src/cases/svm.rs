@@ -172,6 +172,19 @@ cases! { "KFDSVMRangeTest", s:
         }
     }
 
+    safe gpu answers_in_front "what stands in front of an unknown GPU is answered, also when the request fails" {
+        if !s.has_svm() {
+            return Err(Stop::Skip("the kernel is built without HSA_AMD_SVM".to_string()));
+        }
+        s.gpu()?;
+        let page = s.anonymous(4096, RW)?;
+        let mut got = [(SVM_ATTR_GRANULARITY, 0), (SVM_ATTR_ACCESS, NO_GPU), (SVM_ATTR_SET_FLAGS, 0)];
+        let result = svm(s, GET, page, 4096, &mut got);
+        s.err("get", result, Errno::EINVAL);
+        s.value("in front of it", got[0].1, 9);
+        s.value("behind it", got[2].1, 0);
+    }
+
     safe gpu set_and_get "what was set is told, and access by GPU" {
         if !s.has_svm() {
             return Err(Stop::Skip("the kernel is built without HSA_AMD_SVM".to_string()));
