@@ -168,7 +168,7 @@ fn bad_arguments_are_refused_in_the_metadatas_words() {
     for (tail, words) in [
         (&["--arg", "u32:1", "--arg", "4"][..], "argument 2, 'u32:1': the metadata says by_value, 4 bytes, float"),
         (&["--arg", "1", "--arg", "-1"], "argument 3, '-1': the metadata says by_value, 4 bytes, uint"),
-        (&["--arg", "1"], "takes 4 arguments, 3 are given"),
+        (&["--arg", "1"], "the number of arguments is 3, it takes 4"),
         (&["--arg", "1", "--arg", "local:4"], "write a number"),
         (&["--arg", "1", "--arg", "4", "--dump", "7=-"], "no such buffer; buffers are 0, 1"),
         (&["--arg", "1", "--arg", "4", "--expect", "0=/none"], "/none"),
@@ -550,7 +550,7 @@ fn mistakes_in_a_script_are_found_before_anything_runs() {
             2,
             "launch 2: argument 2, 'u32:5': the metadata says by_value, 4 bytes, float",
         ),
-        ("\"f32:5\", 100", "\"f32:5\"", 2, "launch 2: kernel scale takes 4 arguments, 3 are given"),
+        ("\"f32:5\", 100", "\"f32:5\"", 2, "launch 2: kernel scale: the number of arguments is 3, it takes 4"),
         ("[\"words\"]", "[\"u32[3]\"]", 2, "launch 1: argument 0, 'u32[3]': give it a name under [buffers]"),
         ("[\"words\"]", "[\"wards\"]", 2, "or the name of a buffer"),
         (
@@ -697,6 +697,28 @@ fn bundles_run_on_the_device_there_is() {
     }
     assert!(!json.contains("gfx1100"), "only the entry that is named");
     std::fs::remove_file(&file).expect("the file goes");
+}
+
+#[test]
+fn kernels_by_their_names_in_the_source() {
+    for (name, argument, expected) in [
+        ("_Z5twicePj", "out:u32[3]=1,2,3", "0: 2 4 6\n"),
+        ("_Z5twicePj.kd", "out:u32[3]=1,2,3", "0: 2 4 6\n"),
+        ("twice(float*)", "out:f32[3]=1,2,3", "0: 2 4 6\n"),
+        ("twice( unsigned int * )", "out:u32[3]=1,2,3", "0: 2 4 6\n"),
+    ] {
+        let options = ["--groups", "1", "--group-size", "3", "--arg", argument];
+        assert_eq!(said(&launch("names.gfx1100", name, &options), 0).0, expected, "{name}");
+    }
+    for name in ["shapes::scale<float>", "shapes::scale<float>(float*, float)"] {
+        let options = ["--groups", "1", "--group-size", "3", "--arg", "out:f32[3]=1,2,3", "--arg", "f32:3"];
+        assert_eq!(said(&launch("names.gfx90a", name, &options), 0).0, "0: 3 6 9\n", "{name}");
+    }
+    let refused = |name: &str| said(&launch("names.gfx1100", name, &["--groups", "1", "--group-size", "3"]), 126).1;
+    let text = [refused("twice"), refused("shapes::scale"), refused("twicf(float*)")].concat();
+    insta::assert_snapshot!(text.replace(image("").to_str().expect("a path of text"), ""));
+    let (text, _) = said(&kfdrun(&["inspect", image("names.gfx1100").to_str().expect("a path of text")]), 0);
+    assert!(text.contains("kernel _Z5twicePj\n    twice(unsigned int*)\n"), "{text}");
 }
 
 #[test]

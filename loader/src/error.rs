@@ -55,11 +55,19 @@ pub enum Error {
         kind: &'static str,
     },
     /// The image has no such kernel.
-    #[error("the image has no kernel '{name}'{}", similar(.kernels, .name))]
+    #[error("the image has no kernel '{name}'{}", listed(.kernels))]
     NoKernel {
         /// Name asked for.
         name: String,
-        /// Names there are.
+        /// Names there are, the nearest first.
+        kernels: Vec<String>,
+    },
+    /// Several kernels have that name in the source.
+    #[error("'{name}' is the name of several kernels in the source: {}", .kernels.join(", "))]
+    AmbiguousKernel {
+        /// Name asked for.
+        name: String,
+        /// Their names.
         kernels: Vec<String>,
     },
     /// A launch that the kernel or the device does not allow.
@@ -105,27 +113,6 @@ fn listed(kernels: &[String]) -> String {
         [] => "; it has no kernels".to_owned(),
         _ => format!("; its kernels are {}", kernels.iter().take(8).cloned().collect::<Vec<_>>().join(", ")),
     }
-}
-
-fn similar(kernels: &[String], name: &str) -> String {
-    let mut near: Vec<&String> = kernels.iter().collect();
-    near.sort_by_key(|kernel| distance(kernel, name));
-    listed(&near.into_iter().cloned().collect::<Vec<_>>())
-}
-
-/// Levenshtein distance, for suggestions.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut last = i;
-        row[0] = i + 1;
-        for (j, y) in b.chars().enumerate() {
-            let next = (last + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
-            last = row[j + 1];
-            row[j + 1] = next;
-        }
-    }
-    row[b.chars().count()]
 }
 
 /// Why a kernel did not complete.

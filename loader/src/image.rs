@@ -148,13 +148,9 @@ impl<'a> Image<'a> {
         self.tail.start
     }
 
-    /// A kernel by name, with or without `.kd`.
+    /// A kernel by name: [`names::find`](crate::names::find).
     pub fn kernel(&self, name: &str) -> Result<&Kernel<'a>, Error> {
-        let plain = name.strip_suffix(".kd").unwrap_or(name);
-        self.code.kernel(plain).ok_or_else(|| Error::NoKernel {
-            name: plain.to_owned(),
-            kernels: self.code.kernels().iter().map(|kernel| kernel.name().to_owned()).collect(),
-        })
+        crate::names::find(&self.code, name)
     }
 
     /// Device address and size of a global variable.

@@ -114,7 +114,7 @@ pub struct Hidden {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Wrong number of arguments.
-    #[error("kernel {kernel} takes {expected} arguments, {given} are given")]
+    #[error("kernel {kernel}: the number of arguments is {given}, it takes {expected}")]
     Count {
         /// Kernel.
         kernel: String,

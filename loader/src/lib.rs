@@ -12,6 +12,7 @@ mod heap;
 pub mod hostcall;
 mod image;
 pub mod kernarg;
+pub mod names;
 pub mod printf;
 pub mod program;
 pub mod resources;

@@ -67,7 +67,7 @@ fn small_arguments_lie_where_the_metadata_says() {
         setup.launch(&image, "scale", 64, 64, &values).unwrap();
         assert_eq!(read(&out, 64), (0..64).map(|i| i * 3 + 10000 + 7).collect::<Vec<_>>(), "{target}");
         let error = setup.launch(&image, "scale", 64, 64, &values[..4]).unwrap_err();
-        assert!(error.to_string().contains("takes 5 arguments"), "{error}");
+        assert!(error.to_string().contains("it takes 5"), "{error}");
     }
 }
 

@@ -59,6 +59,7 @@ for target in gfx90a gfx1100; do
   build hidden "$target" hidden.c
   build variables "$target" -Wl,-z,undefs variables.c
   clang-22 "${hip[@]}" --offload-arch="$target" -nogpulib -O2 buffered.hip -o "$out/buffered.$target"
+  clang-22 "${hip[@]}" --offload-arch="$target" -nogpulib -O2 names.hip -o "$out/names.$target"
 done
 build prints-v4 gfx1030 -DV4 -mcode-object-version=4 "${opencl[@]}" prints.cl
 # The address sanitizer: only clang's front end lets it be chosen here, and the runtime itself is not instrumented.

@@ -8,7 +8,7 @@ use crate::json::Json;
 use crate::run;
 use elf::container::{Contents, Entry};
 use elf::{CodeObject, Kernel, KernelKind};
-use loader::spec;
+use loader::{names, spec};
 use std::path::PathBuf;
 
 /// `kfdrun inspect`.
@@ -137,6 +137,7 @@ fn kernel_json(code: &CodeObject, kernel: &Kernel) -> Json {
     Json::object([
         ("name", Json::from(metadata.name)),
         ("symbol", Json::from(metadata.symbol)),
+        ("demangled", names::demangle(kernel.name()).map_or(Json::Null, |names| Json::from(names.whole))),
         ("kind", Json::from(kind(metadata.kind))),
         ("language", text(metadata.language)),
         ("wavefront_size", Json::from(metadata.wavefront_size)),

@@ -3,6 +3,7 @@
 use super::{kind, spec, undefined};
 use elf::container::{Contents, Entry};
 use elf::{CodeObject, Kernel, KernelKind};
+use loader::names;
 use std::fmt::Write;
 
 pub fn whole(name: &str, bytes: usize, contents: &Contents, entries: &[(usize, &Entry)]) -> String {
@@ -66,6 +67,9 @@ fn kernel(out: &mut String, code: &CodeObject, kernel: &Kernel) -> std::fmt::Res
         other => format!(" ({})", kind(other)),
     };
     writeln!(out, "  kernel {}{suffix}", metadata.name)?;
+    if let Some(names::Demangled { whole, .. }) = names::demangle(kernel.name()) {
+        writeln!(out, "    {whole}")?;
+    }
     write!(out, "    work-group up to {} work-items", metadata.max_flat_workgroup_size)?;
     if let Some([x, y, z]) = metadata.reqd_workgroup_size.filter(|size| *size != [0; 3]) {
         write!(out, ", exactly {x} x {y} x {z}")?;

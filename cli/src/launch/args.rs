@@ -10,7 +10,7 @@ pub struct LaunchArgs {
     /// Code object, or a file that carries some: offload bundle, offload binary, host program
     #[arg(required_unless_present = "script")]
     pub image: Option<PathBuf>,
-    /// Kernel, with or without `.kd`
+    /// Kernel, as the image calls it, with or without `.kd`, or as in the source: `ns::add<float>`
     #[arg(required_unless_present = "script")]
     pub kernel: Option<String>,
     /// Run the launches that a TOML file lists, over buffers that they share (docs/programs.md has its form)

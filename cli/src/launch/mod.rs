@@ -19,7 +19,7 @@ use elf::container::Entry;
 use elf::{CodeObject, Kernel, KernelKind};
 use globals::Globals;
 use loader::spec::{self, CheckError};
-use loader::{Gpu, GpuOptions, Image, ServiceOptions, Services, Shape};
+use loader::{Gpu, GpuOptions, Image, ServiceOptions, Services, Shape, names};
 use memory::Memory;
 use runner::{Runner, Step};
 use std::path::Path;
@@ -51,13 +51,12 @@ fn one(args: &Args, launch: &LaunchArgs, path: &Path, kernel: &str) -> Result<u8
     let bytes = run::read(path)?;
     let contents = run::open(path, &bytes)?;
     let (tracer, faults) = run::tracer(args);
-    let name = kernel.strip_suffix(".kd").unwrap_or(kernel);
-    let has = |entry: &Entry| CodeObject::parse(&entry.data).is_ok_and(|code| code.kernel(name).is_some());
+    let has = |entry: &Entry| CodeObject::parse(&entry.data).is_ok_and(|code| names::find(&code, kernel).is_ok());
     let (entry, device) = choose(&contents, path, args, &tracer, &has)?;
     let code = run::parse(path, entry)?;
     run::tell(args, path, &code, &device);
 
-    let kernel = find(&code, name, path)?.clone();
+    let kernel = find(&code, kernel, path)?.clone();
     let shape = shape(&kernel, launch.group_size, launch.groups, launch.items)?;
     // Everything is read and checked before memory is allocated.
     let memory = Memory::read(&code, &kernel, launch)?;
@@ -114,11 +113,7 @@ fn of_kind<'a>(image: &Image<'a>, kind: KernelKind) -> Option<Kernel<'a>> {
 
 /// The kernel, or the names nearest to it.
 fn find<'c, 'a>(code: &'c CodeObject<'a>, name: &str, path: &Path) -> Result<&'c Kernel<'a>, Failure> {
-    code.kernel(name).ok_or_else(|| {
-        let kernels = code.kernels().iter().map(|kernel| kernel.name().to_owned()).collect();
-        let error = loader::Error::NoKernel { name: name.to_owned(), kernels };
-        Failure::new(REFUSED, format!("{}: {error}", path.display()))
-    })
+    names::find(code, name).map_err(|error| Failure::new(REFUSED, format!("{}: {error}", path.display())))
 }
 
 /// The grid that is asked for.

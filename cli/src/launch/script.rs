@@ -15,7 +15,7 @@ use elf::container::{Contents, Entry};
 use elf::{CodeObject, Kernel, KernelKind};
 use kfd::Device;
 use loader::spec::{self, ArgSpec, BufferSpec, What};
-use loader::{Gpu, GpuOptions, Image, Services, Shape};
+use loader::{Gpu, GpuOptions, Image, Services, Shape, names};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -152,8 +152,7 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
             .map(|l| l.kernel.as_str())
             .collect();
         let has = |entry: &Entry| {
-            CodeObject::parse(&entry.data)
-                .is_ok_and(|code| kernels.iter().all(|name| code.kernel(plain(name)).is_some()))
+            CodeObject::parse(&entry.data).is_ok_and(|code| kernels.iter().all(|name| names::find(&code, name).is_ok()))
         };
         let entry = match &device {
             None => {
@@ -272,11 +271,6 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
     Ok(if same { 0 } else { DIFFERS })
 }
 
-/// The kernel's name without `.kd`.
-fn plain(name: &str) -> &str {
-    name.strip_suffix(".kd").unwrap_or(name)
-}
-
 /// The images, each once.
 fn images(script: &Script, base: &Path) -> Result<Vec<PathBuf>, String> {
     let mut paths = Vec::new();
@@ -305,7 +299,7 @@ fn plan<'c>(
     memory: &Memory,
     base: &Path,
 ) -> Result<Planned<'c>, Failure> {
-    let kernel = find(code, plain(&entered.kernel), path)?.clone();
+    let kernel = find(code, &entered.kernel, path)?.clone();
     let size = |size: &Option<Size>, name: &str| {
         let size = size.as_ref().map(Size::dimensions).transpose();
         size.map_err(|error| usage(format!("{name}: {error}")))

@@ -8,7 +8,7 @@ use elf::{Arg, KernelMetadata, ValueKind};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CheckError {
     /// Wrong number.
-    #[error("kernel {kernel} takes {} arguments, {given} are given: {list}", .expected.len(), list = Listed(.expected))]
+    #[error("kernel {kernel}: the number of arguments is {given}, it takes {}: {list}", .expected.len(), list = Listed(.expected))]
     Count {
         /// Kernel.
         kernel: String,
