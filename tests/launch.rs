@@ -376,7 +376,7 @@ fn hostcalls_other_services() {
         assert_eq!(stdout, "0: 20 511 0 0 0 0 18446744073709551615\n", "{target}");
         for words in [
             "n=7 from the device",
-            "address sanitizer: read of 8 bytes at 0x1234\n  by a work-item of work-group (1, 2, 3) wave 4, pc 0x5678",
+            "address sanitizer: write of 8 bytes at 0x1234\n  by work-item 4 of work-group (1, 2, 3), pc 0x5678",
             "call of a host function by its address, which is never made",
             "service 99",
             "message 77, which has not begun",
@@ -419,7 +419,7 @@ fn what_the_address_sanitizer_instrumented() {
             assert_eq!(asan(kernel, "0", 0).0, format!("0: {expected}\n"), "{target}");
         }
         for (kernel, n) in [("store", "3"), ("lds", "3"), ("variable", "1")] {
-            let (stdout, stderr) = asan(kernel, n, 133);
+            let (stdout, stderr) = asan(kernel, n, 134);
             let report = stderr.split("kfdrun: ").nth(1).unwrap_or_default();
             assert!(stdout.is_empty() && report.starts_with("address sanitizer: "), "{target} {kernel}: {stderr}");
             if target == "gfx90a" {

@@ -54,6 +54,7 @@ impl From<loader::Error> for Failure {
             loader::Error::Kfd(_) => ENVIRONMENT,
             loader::Error::Stopped(stop) => match stop.as_ref() {
                 loader::Stop::MemoryFault { .. } => MEMORY_FAULT,
+                loader::Stop::Sanitizer { .. } => ABORT,
                 loader::Stop::Timeout { .. } => TIMEOUT,
                 loader::Stop::Interrupted { .. } => INTERRUPTED,
                 stop if stop.is_trap() => TRAP,

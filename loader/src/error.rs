@@ -149,6 +149,13 @@ pub enum Stop {
         /// More lines: the function of the pc.
         notes: Vec<String>,
     },
+    /// The address sanitizer found something, and the kernel was left at that.
+    Sanitizer {
+        /// Kernel.
+        kernel: String,
+        /// What it found.
+        reports: Vec<String>,
+    },
     /// The time was over.
     Timeout {
         /// Kernel.
@@ -274,6 +281,10 @@ impl std::fmt::Display for Stop {
                 }
                 f.write_str(&place(detail))?;
                 notes.iter().try_for_each(|note| write!(f, "\n  {note}"))
+            }
+            Stop::Sanitizer { kernel, reports } => {
+                reports.iter().try_for_each(|report| writeln!(f, "{report}"))?;
+                write!(f, "  kernel {kernel} was stopped")
             }
             Stop::Timeout { kernel, limit, signal, value, report } => {
                 write!(

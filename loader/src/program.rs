@@ -243,6 +243,7 @@ pub fn run(
                     progress => progress == Progress::Served,
                 },
                 (None, Some(services)) => match services.poll() {
+                    Ok(Some(_)) if services.is_stopped() => return Pending::Leave,
                     Ok(Some(served)) => served,
                     Ok(None) => return Pending::Sleep(TICK),
                     Err(error) => {
@@ -259,7 +260,7 @@ pub fn run(
         }
         // What the kernel said last, faulted or not.
         if let Some(services) = &mut services {
-            notes.extend(services.finish(&image)?);
+            notes.extend(services.finish(&image, kernel.name())?);
         }
         if let Some(server) = &mut server {
             while server.poll() == Progress::Served {}

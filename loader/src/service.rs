@@ -6,7 +6,7 @@ use crate::hostcall::{self, Form, Layout};
 use crate::printf::{Channel, Formats};
 use crate::rpc::Output;
 use crate::shadow::Shadow;
-use crate::{Error, Gpu, Image, Shape};
+use crate::{Error, Gpu, Image, Shape, Stop};
 use elf::{Kernel, ValueKind};
 use kfd::{Buffer, Device, Kind};
 use std::sync::Arc;
@@ -96,17 +96,29 @@ impl Services {
         Ok(Some(served))
     }
 
+    /// Whether the kernel must not go on: the address sanitizer found something. [`Services::finish`] tells what.
+    pub fn is_stopped(&self) -> bool {
+        self.hostcall.as_ref().is_some_and(hostcall::Server::is_stopped)
+    }
+
     /// Serves and prints what is left of a kernel of `image` that has ended, well or not. Returns lines for the user.
-    pub fn finish(&mut self, image: &Image) -> Result<Vec<String>, Error> {
+    ///
+    /// # Errors
+    /// [`Stop::Sanitizer`] when the address sanitizer found something.
+    pub fn finish(&mut self, image: &Image, kernel: &str) -> Result<Vec<String>, Error> {
         while self.poll()? == Some(true) {}
-        if let Some(server) = &mut self.hostcall {
-            let reports = server.take_reports();
-            self.notes.extend(reports.iter().map(|report| self.shadow.explain(report, image)));
-        }
+        let reports = self.hostcall.as_mut().map(hostcall::Server::take_reports).unwrap_or_default();
+        let (recovered, stops): (Vec<_>, Vec<_>) = reports.iter().partition(|report| report.recovers);
+        self.notes.extend(recovered.iter().map(|report| self.shadow.explain(report, image)));
         if let Some(channel) = &mut self.printf {
             self.notes.extend(channel.drain(self.output.as_mut())?);
         }
-        Ok(std::mem::take(&mut self.notes))
+        let notes = std::mem::take(&mut self.notes);
+        if stops.is_empty() {
+            return Ok(notes);
+        }
+        let reports = stops.iter().map(|report| self.shadow.explain(report, image)).chain(notes).collect();
+        Err(Stop::Sanitizer { kernel: kernel.to_owned(), reports }.into())
     }
 }
 

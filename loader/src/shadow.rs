@@ -104,15 +104,16 @@ impl Shadow {
 
     /// A report of the device's side, with what is known of the addresses here.
     pub fn explain(&self, report: &Report, image: &Image) -> String {
-        let Report { address, last, pc, group: [x, y, z], wave, is_read, bytes, items } = report;
-        let access = if *is_read { "read" } else { "write" };
+        let Report { address, last, pc, group: [x, y, z], item, is_write, bytes, items, .. } = report;
+        let access = if *is_write { "write" } else { "read" };
         let at = if address == last { format!("{address:#x}") } else { format!("{address:#x} to {last:#x}") };
         let mut lines = vec![format!("address sanitizer: {access} of {bytes} bytes at {at}")];
-        let who = if *items == 1 { "a work-item".to_owned() } else { format!("{items} work-items") };
+        let who =
+            if *items == 1 { format!("work-item {item}") } else { format!("{items} work-items, the first {item},") };
         // The report returns behind the call.
         let place = image.describe(pc.saturating_sub(1)).map(|place| format!(", in {place} of the image"));
         let place = place.unwrap_or_default();
-        lines.push(format!("by {who} of work-group ({x}, {y}, {z}) wave {wave}, pc {pc:#x}{place}"));
+        lines.push(format!("by {who} of work-group ({x}, {y}, {z}), pc {pc:#x}{place}"));
         let source = image.source_lines(pc.saturating_sub(1)).into_iter().enumerate();
         lines.extend(source.map(|(depth, line)| format!("{}{line}", ["source: ", "inlined in "][depth.min(1)])));
         lines.extend(self.device.nearest_buffer(GpuVa(*address)).map(|known| beside(&known, *address)));

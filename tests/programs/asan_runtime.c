@@ -3,6 +3,7 @@
 #include "hostcall.h"
 #define EXPORT __attribute__((visibility("hidden"), used))
 enum { DEVICE_MEMORY = 3, REPORT = 4 };
+enum { READ = 0, WRITE = 1 };
 enum { LDS_REDZONE = 0xf7, GLOBAL_REDZONE = 0xf9, FREED = 0xfd };
 
 static u8 *shadow(u64 address) { return (u8 *)((address >> 3) + 0x7fff8000); }
@@ -12,31 +13,22 @@ static void poison(u64 start, u64 size, u8 value) {
     *shadow(start + i) = value;
 }
 
-static void report(u64 address, u64 pc, u32 is_read, u64 size) {
+static void report(u64 address, u64 pc, u64 is_write, u64 size) {
   u64 words[8] = {address, pc, group(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z(),
-                  item() / __builtin_amdgcn_wavefrontsize(), is_read, size};
-  // One lane after another: each has its own packet.
-  u64 left = __builtin_amdgcn_ballot_w64(1);
-  u32 lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
-  while (left) {
-    u32 first = __builtin_ctzl(left);
-    left &= left - 1;
-    if (lane == first)
-      call(REPORT, words);
-  }
-  __builtin_trap();
+                  item(), is_write, size};
+  call(REPORT, words);
 }
 
 #define REPORTS(size)                                                                                                  \
   EXPORT NOINLINE void __asan_report_load##size(u64 address) {                                                         \
-    report(address, (u64)__builtin_return_address(0), 1, size);                                                        \
+    report(address, (u64)__builtin_return_address(0), READ, size);                                                        \
   }                                                                                                                    \
   EXPORT NOINLINE void __asan_report_store##size(u64 address) {                                                        \
-    report(address, (u64)__builtin_return_address(0), 0, size);                                                        \
+    report(address, (u64)__builtin_return_address(0), WRITE, size);                                                        \
   }
 REPORTS(1) REPORTS(2) REPORTS(4) REPORTS(8) REPORTS(16)
-EXPORT void __asan_report_load_n(u64 address, u64 size) { report(address, (u64)__builtin_return_address(0), 1, size); }
-EXPORT void __asan_report_store_n(u64 address, u64 size) { report(address, (u64)__builtin_return_address(0), 0, size); }
+EXPORT void __asan_report_load_n(u64 address, u64 size) { report(address, (u64)__builtin_return_address(0), READ, size); }
+EXPORT void __asan_report_store_n(u64 address, u64 size) { report(address, (u64)__builtin_return_address(0), WRITE, size); }
 
 // The memory of a work-group's LDS.
 EXPORT u64 __asan_malloc_impl(u64 size, u64 pc) {

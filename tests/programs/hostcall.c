@@ -27,7 +27,8 @@ KERNEL void others(u64 *out) {
   out[1] = memory[511];
   u64 free[8] = {(u64)memory};
   out[2] = call(3, free);
-  u64 report[8] = {0x1234, 0x5678, 1, 2, 3, 4, 1, 8};
+  // A write of eight bytes, by code that goes on.
+  u64 report[8] = {0x1234, 0x5678, 1, 2, 3, 4, 0xffffffff00000001, 8};
   out[3] = call(4, report);
   u64 function[8] = {0xdead, 1};
   out[4] = call(1, function);

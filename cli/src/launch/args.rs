@@ -98,7 +98,8 @@ fn dimensions(text: &str) -> Result<[u32; 3], String> {
         return Err(format!("{} dimensions are given, 1 to 3 are possible", parts.len()));
     }
     for (size, part) in sizes.iter_mut().zip(parts) {
-        *size = part.parse().ok().filter(|size| *size > 0).ok_or(format!("'{part}' is not a size of 1 or more"))?;
+        let number = part.parse().ok().filter(|size| *size > 0);
+        *size = number.ok_or(format!("'{part}' is not a whole number from 1 to 4294967295"))?;
     }
     Ok(sizes)
 }

@@ -48,6 +48,15 @@ fn value(arg: &Arg, bytes: &[u8]) -> Option<String> {
             | ValueKind::HiddenHeapV1
             | ValueKind::HiddenQueuePtr
     );
+    let absent = match arg.value_kind {
+        ValueKind::HiddenDefaultQueue => Some("there is no queue for kernels to enqueue on"),
+        ValueKind::HiddenCompletionAction => Some("nothing is done at its end"),
+        ValueKind::HiddenMultigridSyncArg => Some("it is no part of a launch on several grids"),
+        _ => None,
+    };
+    if let Some(why) = absent.filter(|_| value == 0) {
+        return Some(format!("null: {why}"));
+    }
     Some(if is_address { format!("{value:#x}") } else { value.to_string() })
 }
 

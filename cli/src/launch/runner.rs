@@ -86,7 +86,7 @@ impl<'a> Runner<'a> {
                 self.gpu.dispatch_bytes(image, kernel, shape, &segment, timeout, &mut |state| wait.look(state));
             let (stopped, broken) = (wait.left, wait.broken);
             clear_progress();
-            for note in services.finish(image)? {
+            for note in services.finish(image, kernel.name())? {
                 say(&note);
             }
             if let Some(error) = broken {
@@ -194,6 +194,7 @@ impl Wait<'_> {
         }
         match self.services.poll() {
             Ok(None) => Pending::Sleep(Duration::from_millis(100)),
+            Ok(Some(_)) if self.services.is_stopped() => Pending::Leave,
             Ok(Some(true)) => Pending::Again,
             Ok(Some(false)) => Pending::Poll,
             Err(error) => {

@@ -41,7 +41,7 @@ pub struct Calls {
     reports: Vec<Report>,
 }
 
-/// What the address sanitizer tells of the work-items of a wave that made the same access.
+/// What the address sanitizer tells of the work-items of a work-group that made the same access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Least address.
@@ -52,30 +52,45 @@ pub struct Report {
     pub pc: u64,
     /// Work-group.
     pub group: [u64; 3],
-    /// Wave of the work-group.
-    pub wave: u64,
-    /// A load rather than a store.
-    pub is_read: bool,
+    /// The least of the work-items, by its flat id in the work-group.
+    pub item: u64,
+    /// A store rather than a load.
+    pub is_write: bool,
     /// Bytes of the access.
     pub bytes: u64,
     /// Work-items.
     pub items: u64,
+    /// The code was built to go on after a report (`-fsanitize-recover`).
+    pub recovers: bool,
 }
 
 impl Report {
+    /// The words are those of ROCm's device library (asanrtl): address, pc, work-group, work-item, whether it is a write,
+    /// with the upper half all ones when the code goes on, and bytes.
     fn new(words: &[u64; 8]) -> Report {
-        let [address, pc, x, y, z, wave, is_read, bytes] = *words;
-        Report { address, last: address, pc, group: [x, y, z], wave, is_read: is_read != 0, bytes, items: 1 }
+        let [address, pc, x, y, z, item, access, bytes] = *words;
+        Report {
+            address,
+            last: address,
+            pc,
+            group: [x, y, z],
+            item,
+            is_write: access as u32 != 0,
+            bytes,
+            items: 1,
+            recovers: access >> 32 != 0,
+        }
     }
 
     /// Takes another work-item in, if it did the same.
     fn merge(&mut self, other: &Report) -> bool {
-        let key = |report: &Report| (report.pc, report.group, report.wave, report.is_read, report.bytes);
+        let key = |report: &Report| (report.pc, report.group, report.is_write, report.bytes, report.recovers);
         if key(self) != key(other) {
             return false;
         }
         self.address = self.address.min(other.address);
         self.last = self.last.max(other.last);
+        self.item = self.item.min(other.item);
         self.items += other.items;
         true
     }
@@ -189,6 +204,11 @@ impl Calls {
         }
     }
 
+    /// A report after which nothing goes on has arrived.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.reports.iter().any(|report| !report.recovers)
+    }
+
     pub(super) fn take_reports(&mut self) -> Vec<Report> {
         std::mem::take(&mut self.reports)
     }
@@ -255,14 +275,19 @@ mod tests {
     }
 
     #[test]
-    fn reports_of_a_wave_are_one() {
+    fn reports_of_one_access_are_one() {
         let (mut calls, mut out) = (Calls::new(Box::new(Memory(Vec::new()))), Out::default());
-        for (address, wave) in [(0x1010, 0), (0x1000, 0), (0x1020, 1)] {
-            calls.serve(4, &[address, 0x5678, 1, 2, 3, wave, 1, 8], &mut out);
+        let goes_on = 0xffff_ffff_0000_0000;
+        for (address, item, access) in [(0x1010, 5, goes_on), (0x1000, 3, goes_on), (0x1020, 64, goes_on | 1)] {
+            calls.serve(4, &[address, 0x5678, 1, 2, 3, item, access, 8], &mut out);
         }
+        assert!(!calls.is_stopped());
+        calls.serve(4, &[0x1030, 0x5678, 1, 2, 3, 0, 1, 8], &mut out);
+        assert!(calls.is_stopped());
         let reports = calls.take_reports();
-        let items: Vec<_> = reports.iter().map(|report| (report.address, report.last, report.items)).collect();
-        assert_eq!(items, [(0x1000, 0x1010, 2), (0x1020, 0x1020, 1)]);
+        let of = |report: &Report| (report.address, report.last, report.item, report.items, report.is_write);
+        let expected = [(0x1000, 0x1010, 3, 2, false), (0x1020, 0x1020, 64, 1, true), (0x1030, 0x1030, 0, 1, true)];
+        assert_eq!(reports.iter().map(of).collect::<Vec<_>>(), expected);
         assert!(calls.take_reports().is_empty());
     }
 

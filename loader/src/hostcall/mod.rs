@@ -243,6 +243,11 @@ impl Server {
         Ok(())
     }
 
+    /// Whether the address sanitizer found something after which nothing goes on.
+    pub fn is_stopped(&self) -> bool {
+        self.calls.is_stopped()
+    }
+
     /// What the address sanitizer found since the last time.
     pub fn take_reports(&mut self) -> Vec<Report> {
         self.calls.take_reports()
