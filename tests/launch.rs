@@ -368,6 +368,15 @@ fn hostcall_printf_while_the_kernel_runs() {
 }
 
 #[test]
+fn the_wrong_form_of_hostcall_is_suspected() {
+    for (name, form, other) in [("hostcall-phases", "stacks", "phases"), ("hostcall", "phases", "stacks")] {
+        let options = ["--hostcall", form, "--groups", "1", "--group-size", "64", "--arg", "out:u64[1]", "--arg", "1"];
+        let (_, stderr) = said(&launch(&format!("{name}.gfx90a"), "say", &options), 139);
+        assert!(stderr.contains(&format!("try --hostcall {other}")), "{stderr}");
+    }
+}
+
+#[test]
 fn hostcalls_other_services() {
     let images = TARGETS.map(|target| (format!("hostcall.{target}"), "stacks"));
     for (target, form) in images.into_iter().chain([("hostcall-phases.gfx1100".to_owned(), "phases")]) {

@@ -183,6 +183,18 @@ pub enum Stop {
 }
 
 impl Stop {
+    /// Adds a line to the report.
+    pub(crate) fn add_note(&mut self, note: String) {
+        match self {
+            Stop::MemoryFault { notes: lines, .. }
+            | Stop::Queue { notes: lines, .. }
+            | Stop::Sanitizer { reports: lines, .. }
+            | Stop::Timeout { report: lines, .. }
+            | Stop::Interrupted { report: lines, .. } => lines.push(note),
+            Stop::HwException { .. } => {}
+        }
+    }
+
     /// `s_trap`, from either report.
     pub fn is_trap(&self) -> bool {
         let Stop::Queue { inactive, exceptions, detail, .. } = self else { return false };

@@ -290,6 +290,9 @@ pub fn run(
                 if let (Stop::Timeout { limit, .. }, Some(timeout)) = (stop.as_mut(), program.timeout) {
                     *limit = timeout;
                 }
+                if let Some(services) = &services {
+                    services.add_hint(&mut stop);
+                }
                 return Err(Error::Stopped(stop));
             }
             Err(error) => return Err(error),

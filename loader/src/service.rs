@@ -101,6 +101,13 @@ impl Services {
         self.hostcall.as_ref().is_some_and(hostcall::Server::is_stopped)
     }
 
+    /// Adds what may have to do with it to the report on a kernel that went wrong.
+    pub fn add_hint(&self, stop: &mut Stop) {
+        if let Some(hint) = self.hostcall.as_ref().and_then(hostcall::Server::hint) {
+            stop.add_note(hint);
+        }
+    }
+
     /// Serves and prints what is left of a kernel of `image` that has ended, well or not. Returns lines for the user.
     ///
     /// # Errors

@@ -104,6 +104,7 @@ impl<'a> Runner<'a> {
                     if let (Stop::Timeout { limit, .. }, Some(timeout)) = (stop.as_mut(), self.args.timeout) {
                         *limit = timeout;
                     }
+                    services.add_hint(&mut stop);
                     return Err(loader::Error::Stopped(stop).into());
                 }
                 Err(error) => return Err(error.into()),

@@ -154,6 +154,7 @@ pub struct Server {
     buffer: Buffer,
     layout: Layout,
     calls: Calls,
+    used: bool,
 }
 
 impl Server {
@@ -164,7 +165,7 @@ impl Server {
         // No event behind it: the host looks at the packets.
         buffer.write_bytes(SIGNAL, &AmdSignal::default().to_bytes())?;
         buffer.atomic_u64(SIGNAL + aql::signal::VALUE as u64)?.store(1, Ordering::Relaxed);
-        Ok(Server { buffer, layout, calls: Calls::new(memory) })
+        Ok(Server { buffer, layout, calls: Calls::new(memory), used: false })
     }
 
     /// Device address.
@@ -174,10 +175,26 @@ impl Server {
 
     /// Serves the packets that are ready; returns whether there were any.
     pub fn poll(&mut self, output: &mut dyn Output) -> Result<bool, Error> {
-        match self.layout.form {
+        let served = match self.layout.form {
             Form::Stacks => self.poll_stacks(output),
             Form::Phases => self.poll_phases(output),
-        }
+        }?;
+        self.used |= served;
+        Ok(served)
+    }
+
+    /// For a kernel that went wrong and has never got a packet to the host: that the image may know the other form.
+    pub fn hint(&self) -> Option<String> {
+        let (this, other) = match self.layout.form {
+            Form::Stacks => ("stacks", "phases"),
+            Form::Phases => ("phases", "stacks"),
+        };
+        (!self.used).then(|| {
+            format!(
+                "the image may use hostcall and no call has arrived: if its device library knows the other form of the buffer, \
+                 this is what happens; try --hostcall {other} (it was {this})"
+            )
+        })
     }
 
     fn poll_stacks(&mut self, output: &mut dyn Output) -> Result<bool, Error> {
