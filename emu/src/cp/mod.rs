@@ -25,10 +25,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::thread::{JoinHandle, Thread};
 
-/// Content of a doorbell's slot when its queue is created. Doorbells hold packet indices, so the first store, 0, is a
-/// change too.
-const NOT_RUNG: u64 = u64::MAX;
-
 /// Wakes the packet processors of a process.
 #[derive(Default)]
 pub struct Bell(RwLock<Vec<Thread>>);
@@ -122,7 +118,7 @@ impl PacketProcessor {
     /// # Errors
     /// The host has no thread left.
     pub fn start(setup: Setup, ring: Option<Ring>, priority: u32) -> std::io::Result<PacketProcessor> {
-        setup.doorbell.value().store(NOT_RUNG, Ordering::SeqCst);
+        setup.doorbell.arm();
         let name = format!("queue {}", setup.queue_id);
         let hold = Hold::new(setup.device.runlist.clone(), priority);
         let shared = Arc::new(Shared {

@@ -5,7 +5,7 @@ use super::fault::{self, of_bus, packet_bits, record};
 use super::lint::{Adversary, Lint};
 use super::pace::Pace;
 use super::signal::{self, Times};
-use super::window::{Outcome, Reach, Window};
+use super::window::{Outcome, Window};
 use super::{Ring, Shared, dispatch, vendor};
 use crate::cu::dispatch::Done;
 use crate::inject::Fate;
@@ -136,8 +136,9 @@ impl Processor<'_> {
         queue.va = amd_queue_address(&self.bus, setup.read_index).map_err(|fault| self.stop_for(fault))?;
         // A doorbell that is rung while the queue has no hardware slot is not heard. The write index is read when it gets
         // one, so packets from before are seen without.
-        let rung = setup.doorbell.value().load(Ordering::Acquire);
-        let mut reach = Reach { rung, limit: self.write_index()? };
+        setup.doorbell.arm();
+        // One past the last packet that may be taken.
+        let mut limit = self.write_index()?;
         let mut index = match self.index {
             Some(index) => index,
             None => self.bus.load_u64(setup.read_index, "read_dispatch_id").map_err(|fault| self.stop_for(fault))?,
@@ -151,28 +152,26 @@ impl Processor<'_> {
             if queue.interrupted(self.shared) || self.shared.hold.must_yield(false) {
                 return Err(Stop::Cancelled);
             }
-            let doorbell = setup.doorbell.value().load(Ordering::Acquire);
             let (mut late, mut early) = (false, false);
             if let Some(adversary) = &mut self.adversary {
                 (late, early) = (adversary.is_late(), adversary.is_early());
             }
             if early {
-                reach.limit = reach.limit.max(self.write_index()?);
+                limit = limit.max(self.write_index()?);
             }
-            if doorbell != reach.rung && !late {
-                reach.rung = doorbell;
-                let limit = queue.limit(self.shared, &self.bus, doorbell).map_err(|fault| self.stop_for(fault))?;
+            if !late && let Some(doorbell) = setup.doorbell.take() {
+                let reached = queue.limit(self.shared, &self.bus, doorbell).map_err(|fault| self.stop_for(fault))?;
                 self.check_doorbell(doorbell)?;
-                reach.limit = reach.limit.max(limit);
+                limit = limit.max(reached);
                 self.pace.active();
             }
-            if index < reach.limit {
+            if index < limit {
                 let slots = u64::from(ring.bytes / PACKET_BYTES as u32);
                 let va = ring.va.wrapping_add(index % slots * PACKET_BYTES as u64);
                 let header = self.bus.load_u16(va, "AQL packet header").map_err(|fault| self.stop_for(fault))?;
                 if header & 0xff == PacketType::Invalid as u16 {
                     if let Some(lint) = &self.lint {
-                        lint.blocked(self.shared, &self.bus, ring, index, reach.limit)
+                        lint.blocked(self.shared, &self.bus, ring, index, limit)
                             .map_err(|fault| self.stop_for(fault))?;
                     }
                 } else {
@@ -180,13 +179,13 @@ impl Processor<'_> {
                     hold.enter(|| self.shared.cancelled() || queue.interrupted(self.shared));
                     let outcome = match queue.interrupted(self.shared) {
                         true => Err(Stop::Cancelled),
-                        false => self.packet(queue, ring, index, header, reach),
+                        false => self.packet(queue, ring, index, header, limit),
                     };
                     // What a refused packet leaves is there before the queue can be said to be stopped.
                     let outcome = outcome.map_err(|stop| self.raise(queue, stop));
                     hold.leave();
                     let outcome = outcome?;
-                    (index, reach) = (outcome.index, outcome.reach);
+                    (index, limit) = (outcome.index, outcome.limit);
                     self.index = Some(index);
                     if let Some(stop) = outcome.stop {
                         return Err(stop);
@@ -195,11 +194,11 @@ impl Processor<'_> {
                     continue;
                 }
             }
-            if self.shared.hold.must_yield(index >= reach.limit) {
+            if self.shared.hold.must_yield(index >= limit) {
                 return Err(Stop::Cancelled);
             }
             if self.pace.stalled() {
-                self.explain(index, reach.limit)?;
+                self.explain(index, limit)?;
             }
             self.pace.wait();
         }
@@ -247,7 +246,7 @@ impl Processor<'_> {
     }
 
     /// Processes the packet at `index`, whose header is not INVALID, and those that may run at the same time.
-    fn packet(&mut self, queue: &Queue, ring: Ring, index: u64, header: u16, reach: Reach) -> Result<Outcome, Stop> {
+    fn packet(&mut self, queue: &Queue, ring: Ring, index: u64, header: u16, limit: u64) -> Result<Outcome, Stop> {
         let (shared, bus) = (self.shared, &self.bus);
         let bus_stop = |fault| Stop::Fault(of_bus(shared, fault));
         let va = ring.va.wrapping_add(index % u64::from(ring.bytes / PACKET_BYTES as u32) * PACKET_BYTES as u64);
@@ -271,7 +270,7 @@ impl Processor<'_> {
                 matches!(error, PacketError::UnknownVendorFormat { .. } | PacketError::UnknownCondition { .. });
             refuse(shared, if vendor { packet_bits::VENDOR } else { packet_bits::PACKET }, error.to_string())
         })?;
-        let outcome = Window::new(shared, bus, queue, ring, index, reach).run(bytes, &packet);
+        let outcome = Window::new(shared, bus, queue, ring, index, limit).run(bytes, &packet);
         // Those that ran with it were fetched too.
         self.fetched = self.fetched.max(outcome.index.checked_sub(1));
         Ok(outcome)

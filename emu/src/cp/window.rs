@@ -20,17 +20,9 @@ use std::thread::Scope;
 /// Packets of a queue that run at a time.
 const MOST: usize = 8;
 
-/// How far packets may be taken.
-#[derive(Clone, Copy)]
-pub struct Reach {
-    /// Doorbell value that was seen last.
-    pub rung: u64,
-    /// One past the last packet that may be taken.
-    pub limit: u64,
-}
-
 struct Progress {
-    reach: Reach,
+    /// One past the last packet that may be taken.
+    limit: u64,
     /// The next packet to start.
     next: u64,
     /// First that is not retired.
@@ -58,18 +50,18 @@ pub struct Window<'a> {
 pub struct Outcome {
     /// The next packet.
     pub index: u64,
-    /// How far packets may be taken.
-    pub reach: Reach,
+    /// One past the last packet that may be taken.
+    pub limit: u64,
     /// Why the queue does not go on.
     pub stop: Option<Stop>,
 }
 
 impl<'a> Window<'a> {
     /// A window with nothing in it; `index` is the next packet.
-    pub fn new(shared: &'a Shared, bus: &'a Bus, queue: &'a Queue, ring: Ring, index: u64, reach: Reach) -> Window<'a> {
+    pub fn new(shared: &'a Shared, bus: &'a Bus, queue: &'a Queue, ring: Ring, index: u64, limit: u64) -> Window<'a> {
         let options = &shared.setup.kernel.options;
         let progress = Progress {
-            reach,
+            limit,
             next: index,
             retired: index,
             running: BTreeSet::new(),
@@ -107,8 +99,8 @@ impl<'a> Window<'a> {
             hold.leave();
         });
         hold.enter(|| self.shared.cancelled());
-        let Progress { reach, retired, stop, .. } = self.progress.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Outcome { index: retired, reach, stop }
+        let Progress { limit, retired, stop, .. } = self.progress.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Outcome { index: retired, limit, stop }
     }
 
     fn one<'s>(&'s self, scope: &'s Scope<'s, '_>, index: u64, bytes: [u8; 64], packet: &Packet) {
@@ -165,15 +157,13 @@ impl<'a> Window<'a> {
         if progress.stop.is_some() || progress.blocked || progress.running.len() >= MOST {
             return;
         }
-        let doorbell = self.shared.setup.doorbell.value().load(std::sync::atomic::Ordering::Acquire);
-        if doorbell != progress.reach.rung {
-            progress.reach.rung = doorbell;
-            if let Ok(limit) = self.queue.limit(self.shared, self.bus, doorbell) {
-                progress.reach.limit = progress.reach.limit.max(limit);
-            }
+        if let Some(doorbell) = self.shared.setup.doorbell.take()
+            && let Ok(limit) = self.queue.limit(self.shared, self.bus, doorbell)
+        {
+            progress.limit = progress.limit.max(limit);
         }
         let index = progress.next;
-        if index >= progress.reach.limit {
+        if index >= progress.limit {
             return;
         }
         let va = self.address(index);

@@ -109,6 +109,11 @@ fn apertures() {
     let mut old = GetProcessAperturesArgs::default();
     client.call(&mut old).unwrap();
     assert_eq!((old.num_of_nodes, old.process_apertures[1]), (2, records[1]));
+    // The old request has room for seven.
+    let many = Client::opened(&[Target::Gfx1100; 8]);
+    let mut old = GetProcessAperturesArgs::default();
+    many.call(&mut old).unwrap();
+    assert_eq!((old.num_of_nodes, old.process_apertures[6].gpu_id), (7, many.gpus[6]));
 }
 
 #[test]

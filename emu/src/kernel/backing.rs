@@ -49,18 +49,7 @@ impl NodeMemory {
     pub fn allocate_charged(self: &Arc<NodeMemory>, bytes: u64, charge: Option<Charge>) -> Result<Arc<Pages>, Errno> {
         let len = page_up(bytes).filter(|len| *len > 0).ok_or(Errno::ENOMEM)?;
         let size = usize::try_from(len).map_err(|_| Errno::ENOMEM)?;
-        let offset = {
-            let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-            let offset = *end;
-            let new = offset.checked_add(len).ok_or(Errno::ENOMEM)?;
-            let new_off = i64::try_from(new).map_err(|_| Errno::ENOMEM)?;
-            // SAFETY: a plain call on a descriptor this struct owns.
-            if unsafe { libc::ftruncate(self.file.as_raw_fd(), new_off) } != 0 {
-                return Err(Errno::ENOMEM);
-            }
-            *end = new;
-            offset
-        };
+        let offset = self.take(len)?;
         // SAFETY: a new mapping at an address the kernel chooses, of a range inside the file.
         let host = unsafe {
             libc::mmap(
@@ -76,6 +65,27 @@ impl NodeMemory {
             return Err(Errno::ENOMEM);
         }
         Ok(Arc::new(Pages { host: host.cast(), len, file: Some((self.clone(), offset)), charge }))
+    }
+}
+
+impl NodeMemory {
+    /// Takes a range of offsets.
+    fn take(&self, len: u64) -> Result<u64, Errno> {
+        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let offset = *end;
+        let new = offset.checked_add(len).ok_or(Errno::ENOMEM)?;
+        let new_off = i64::try_from(new).map_err(|_| Errno::ENOMEM)?;
+        // SAFETY: a plain call on a descriptor this struct owns.
+        if unsafe { libc::ftruncate(self.file.as_raw_fd(), new_off) } != 0 {
+            return Err(Errno::ENOMEM);
+        }
+        *end = new;
+        Ok(offset)
+    }
+
+    /// An offset for a buffer whose memory is elsewhere.
+    pub fn offset_only(&self, bytes: u64) -> Result<u64, Errno> {
+        self.take(page_up(bytes).ok_or(Errno::ENOMEM)?)
     }
 }
 

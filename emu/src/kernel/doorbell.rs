@@ -6,7 +6,7 @@ use kfd::Errno;
 use kfd::uapi::{MmapOffset, MmapType};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Slots of a process on a GPU.
 pub const SLOTS: usize = 1024;
@@ -14,6 +14,9 @@ pub const SLOTS: usize = 1024;
 pub const SLOT_BYTES: usize = 8;
 /// Bytes of the process' slice.
 pub const SLICE_BYTES: u64 = (SLOTS * SLOT_BYTES) as u64;
+
+/// Content of a slot that nobody has stored to. Doorbells hold packet indices, so the first store, 0, is another.
+const NOT_RUNG: u64 = u64::MAX;
 
 /// Distance from a reserved slot to its mirror, reserved as well.
 const MIRROR: usize = 512;
@@ -90,8 +93,22 @@ impl Doorbell {
         Doorbell { pages: doorbells.pages.clone(), slot }
     }
 
+    /// Forgets what was stored before, by an earlier owner of the slot as well.
+    pub fn arm(&self) {
+        self.value().store(NOT_RUNG, Ordering::SeqCst);
+    }
+
+    /// What was stored last since it was armed or taken. Every store counts, also of a value that was stored before.
+    pub fn take(&self) -> Option<u64> {
+        let value = self.value();
+        if value.load(Ordering::Acquire) == NOT_RUNG {
+            return None;
+        }
+        Some(value.swap(NOT_RUNG, Ordering::AcqRel))
+    }
+
     /// The memory that stores to the doorbell go to.
-    pub fn value(&self) -> &AtomicU64 {
+    fn value(&self) -> &AtomicU64 {
         // SAFETY: the slice holds SLOTS aligned 8-byte slots and lives as long as `pages`; client and emulator share
         // it.
         unsafe { AtomicU64::from_ptr(self.pages.host().cast::<u64>().add(self.slot)) }

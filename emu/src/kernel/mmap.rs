@@ -5,7 +5,7 @@ use super::backing::{PAGE, Pages};
 use super::device::Device;
 use super::doorbell::SLICE_BYTES;
 use super::file::File;
-use super::memory::Kind;
+use super::memory::{Bo, Kind};
 use super::rule::{self, RuleText, rules, texts};
 use kfd::Errno;
 use kfd::uapi::{ALLOC_MEM_FLAGS_PUBLIC, ALLOC_MEM_FLAGS_WRITABLE, MmapOffset, MmapType};
@@ -56,6 +56,7 @@ pub struct RenderFacts {
     request: Request,
     /// Bytes of the buffer that starts at the offset.
     buffer: Option<u64>,
+    userptr: bool,
     /// ACQUIRE_VM was called for the buffer's GPU with this open file.
     same_file: bool,
 }
@@ -99,6 +100,7 @@ rules! {
         EINVAL "length is at most the buffer's": f.request.len =>
             f.buffer.is_some_and(|bytes| f.request.len as u64 <= bytes);
         EACCES "ACQUIRE_VM of the buffer's GPU was called with this open file": f.request.offset => f.same_file;
+        EPERM "the buffer is not USERPTR": f.request.offset => !f.userptr;
         EINVAL "the mapping is shared, or without any access": f.request.flags =>
             f.request.flags & libc::MAP_TYPE != libc::MAP_PRIVATE || f.request.prot == libc::PROT_NONE;
     }
@@ -159,11 +161,13 @@ fn render(kernel: &Arc<Kernel>, file: &Arc<File>, device: &Arc<Device>, request:
     let process = kernel.existing_process().ok_or(Errno::EINVAL)?;
     let inner = process.lock();
     let data = &inner.devices[device.index];
-    let mut mappable = data.bos.values().filter(|bo| matches!(bo.kind, Kind::Vram | Kind::Gtt | Kind::Imported));
+    let mappable = |bo: &&Bo| matches!(bo.kind, Kind::Vram | Kind::Gtt | Kind::Imported | Kind::Userptr);
+    let mut mappable = data.bos.values().filter(mappable);
     let bo = mappable.find(|bo| bo.mmap_offset == request.offset);
     let facts = RenderFacts {
         request,
         buffer: bo.map(|bo| bo.size),
+        userptr: bo.is_some_and(|bo| bo.kind == Kind::Userptr),
         same_file: data.vm.as_ref().is_some_and(|vm| Arc::ptr_eq(&vm.file, file)),
     };
     rule::check(kernel, "mmap of a render node", RENDER, &facts)?;

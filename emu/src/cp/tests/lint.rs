@@ -216,6 +216,11 @@ fn a_reset_sets_the_events_and_stops_the_queues() {
         client.acquire();
         let mut event = CreateEventArgs { event_type: EVENT_HW_EXCEPTION, auto_reset: 1, ..Default::default() };
         client.call(&mut event).unwrap();
+        let mut smi = SmiEventsArgs { gpuid: client.gpus[0], anon_fd: 0 };
+        client.call(&mut smi).unwrap();
+        let mask = smi_event_mask(SMI_EVENT_GPU_PRE_RESET) | smi_event_mask(SMI_EVENT_GPU_POST_RESET);
+        // SAFETY: the mask has 8 bytes.
+        assert_eq!(unsafe { libc::write(smi.anon_fd as i32, (&raw const mask).cast(), 8) }, 8);
         let buffer = signals(&client);
         let done = ClientSignal::new(&buffer, 0, 2);
         let queue = client.queue(64, AmdQueue::default());
@@ -231,6 +236,11 @@ fn a_reset_sets_the_events_and_stops_the_queues() {
         assert_eq!((exception.memory_lost, exception.gpu_id), (1, client.gpus[0]), "{fault}");
         assert_eq!((done.value().load(Ordering::Acquire), queue.read_index()), (1, 1), "{fault}");
         assert!(is_dead(&queue), "{fault}");
+        let mut told = [0u8; 96];
+        // SAFETY: room for the bytes that are asked for.
+        let bytes = unsafe { libc::read(smi.anon_fd as i32, told.as_mut_ptr().cast(), told.len()) };
+        let told = std::str::from_utf8(&told[..bytes as usize]).unwrap();
+        assert_eq!(told, if gone { "3 1 MES hang\n" } else { "3 1 MES hang\n4 1 \n" }, "{fault}");
         let after = client.alloc(client.reserve(4096), 4096, SHARED).map(|_| ());
         assert_eq!(after, if gone { Err(libc::EINVAL) } else { Ok(()) }, "{fault}");
         // What is changed of the queue cannot go to the hardware any more.
@@ -239,4 +249,17 @@ fn a_reset_sets_the_events_and_stops_the_queues() {
         assert_eq!(client.call(&mut update), Err(libc::EACCES), "{fault}");
         queue.destroy().unwrap();
     }
+}
+
+#[test]
+fn a_slow_processor_makes_packets_wait() {
+    let client = injected(&["slow:200000"]);
+    client.acquire();
+    let buffer = signals(&client);
+    let done = ClientSignal::new(&buffer, 0, 1);
+    let queue = client.queue(64, AmdQueue::default());
+    queue.submit(nothing(done.va));
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(done.value().load(Ordering::Acquire), 1);
+    done.wait(0);
 }

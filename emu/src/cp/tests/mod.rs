@@ -309,6 +309,44 @@ fn packets_that_are_refused() {
 }
 
 #[test]
+fn exceptions_reach_the_process_while_the_runtime_is_enabled() {
+    for (enabled, until_then) in [(true, true), (false, false), (true, false)] {
+        let client = client();
+        let mut event = CreateEventArgs { auto_reset: 1, ..Default::default() };
+        client.call(&mut event).unwrap();
+        let runtime = |mode_mask| client.call(&mut RuntimeEnableArgs { mode_mask, ..Default::default() }).unwrap();
+        if enabled {
+            runtime(1);
+        }
+        let buffer = signals(&client);
+        let (queue, status) = queue_with_status(&client, &buffer);
+        let payload = buffer.u64(1024);
+        payload.store(1, Ordering::SeqCst);
+        let header = ContextSaveAreaHeader {
+            err_payload_addr: buffer.va + 1024,
+            err_event_id: event.event_id,
+            ..ContextSaveAreaHeader::default()
+        };
+        queue.parts.save.write(0, header.as_bytes());
+        if !until_then {
+            runtime(0);
+        }
+        queue.submit(KernelDispatch { dims: 0, ..Default::default() }.to_bytes());
+        until(|| status.value().load(Ordering::SeqCst) != 0);
+        let told = enabled && until_then;
+        // Dimensions are exception 16; what is there stays.
+        until(|| !told || payload.load(Ordering::SeqCst) == 1 << 15 | 1);
+        let mut data = EventData { event_id: event.event_id, ..Default::default() };
+        let (events_ptr, timeout) = (&raw mut data as u64, if told { 5000 } else { 20 });
+        let mut args = WaitEventsArgs { events_ptr, num_events: 1, timeout, ..Default::default() };
+        client.call(&mut args).unwrap();
+        let expected = if told { WAIT_RESULT_COMPLETE } else { WAIT_RESULT_TIMEOUT };
+        assert_eq!(args.wait_result, expected, "{enabled} {until_then}");
+        assert_eq!(payload.load(Ordering::SeqCst), if told { 1 << 15 | 1 } else { 1 }, "{enabled} {until_then}");
+    }
+}
+
+#[test]
 fn a_refused_packet_ends_its_queue_alone() {
     let client = client();
     let buffer = signals(&client);
@@ -422,6 +460,39 @@ fn a_paused_queue_takes_nothing_and_reads_the_write_index_when_it_goes_on() {
     std::thread::sleep(Duration::from_millis(10));
     assert_eq!(queue.read_index(), 1);
     update(100);
+    until(|| queue.read_index() == 3);
+}
+
+#[test]
+fn a_doorbell_is_heard_by_a_queue_that_runs_as_often_as_it_is_rung() {
+    let client = client();
+    let queue = client.queue(64, AmdQueue::default());
+    queue.submit(nothing(0));
+    until(|| queue.read_index() == 1);
+    // The same value again: the write index has moved.
+    queue.publish(nothing(0));
+    queue.ring(0);
+    until(|| queue.read_index() == 2);
+    let args = queue.parts.args;
+    let update = |queue_percentage| {
+        client
+            .call(&mut UpdateQueueArgs {
+                ring_base_address: args.ring_base_address,
+                queue_id: args.queue_id,
+                ring_size: args.ring_size,
+                queue_percentage,
+                queue_priority: 7,
+            })
+            .unwrap();
+    };
+    // Rung while it is paused, and the write index does not tell of the packet: nobody knows of it.
+    update(0);
+    queue.parts.ring.write(128, &nothing(0));
+    queue.ring(2);
+    update(100);
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(queue.read_index(), 2);
+    queue.ring(2);
     until(|| queue.read_index() == 3);
 }
 

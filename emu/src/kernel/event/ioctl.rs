@@ -30,6 +30,12 @@ pub struct EntryFacts {
     pub known: bool,
 }
 
+/// What ended a wait.
+pub struct DoneFacts {
+    interrupted: bool,
+    destroyed: bool,
+}
+
 /// What SET_EVENT, RESET_EVENT and DESTROY_EVENT look at.
 pub struct EventFacts {
     id: u32,
@@ -66,8 +72,10 @@ rules! {
     }
 
     /// WAIT_EVENTS, at its end. Running out of time is no error.
-    DONE for destroyed: bool {
-        EIO "no event of the wait is destroyed meanwhile": *destroyed => !*destroyed;
+    DONE for f: DoneFacts {
+        EINTR "no signal is handled meanwhile, but by a handler with SA_RESTART; timeout is what is left": f.interrupted =>
+            !f.interrupted;
+        EIO "no event of the wait is destroyed meanwhile": f.destroyed => !f.destroyed;
     }
 
     /// DESTROY_EVENT.
@@ -152,7 +160,7 @@ pub fn wait(call: &Call<'_>, args: &mut uapi::WaitEventsArgs) -> Result<(), Errn
     const NAME: &str = "WAIT_EVENTS";
     args.wait_result = uapi::WAIT_RESULT_FAIL;
     check(call.kernel, NAME, WAIT, &args.num_events)?;
-    let wait = Wait {
+    let mut wait = Wait {
         user: &call.kernel.user,
         array: args.events_ptr,
         count: args.num_events,
@@ -161,8 +169,14 @@ pub fn wait(call: &Call<'_>, args: &mut uapi::WaitEventsArgs) -> Result<(), Errn
         timeout_ms: args.timeout,
         entry: &|facts| check(call.kernel, NAME, ENTRY, facts),
     };
-    args.wait_result = call.process.events.wait(&wait)?;
-    check(call.kernel, NAME, DONE, &(args.wait_result == uapi::WAIT_RESULT_FAIL))
+    let outcome = call.process.events.wait(&mut wait);
+    let interrupted = outcome == Err(Errno::EINTR);
+    args.timeout = wait.timeout_ms;
+    if !interrupted {
+        args.wait_result = outcome?;
+    }
+    let destroyed = args.wait_result == uapi::WAIT_RESULT_FAIL;
+    check(call.kernel, NAME, DONE, &DoneFacts { interrupted, destroyed })
 }
 
 impl Events {

@@ -10,8 +10,8 @@ use kfd::uapi::{
     MmapOffset, MmapType, SIGNAL_EVENT_LIMIT,
 };
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use wait::Wait;
 
@@ -81,7 +81,8 @@ struct State {
 #[derive(Default)]
 pub struct Events {
     state: Mutex<State>,
-    changed: Condvar,
+    /// Moves whenever something is set or gone; who waits sleeps on it.
+    sequence: AtomicU32,
 }
 
 /// What CREATE_EVENT returns.
@@ -237,7 +238,7 @@ impl Events {
                 *entry = None;
             }
         }
-        self.changed.notify_all();
+        self.wake();
         Ok(())
     }
 
@@ -249,7 +250,7 @@ impl Events {
         let mut state = self.state();
         state.events.get(&id).filter(|event| event.kind == EVENT_SIGNAL).ok_or(Errno::EINVAL)?;
         state.set(id);
-        self.changed.notify_all();
+        self.wake();
         Ok(())
     }
 
@@ -282,7 +283,7 @@ impl Events {
                 }
             }
         }
-        self.changed.notify_all();
+        self.wake();
     }
 
     fn set_all_of(&self, kind: u32, fill: impl Fn(&mut Event)) {
@@ -299,7 +300,7 @@ impl Events {
             }
             state.set(id);
         }
-        self.changed.notify_all();
+        self.wake();
     }
 
     /// `kfd_signal_vm_fault_event`: sets all MEMORY events. Nothing happens when there is none.

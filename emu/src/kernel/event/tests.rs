@@ -26,7 +26,7 @@ fn entry(facts: &ioctl::EntryFacts) -> Result<(), Errno> {
 fn wait(events: &Events, data: &mut [EventData], all: bool, timeout_ms: u32) -> Result<u32, Errno> {
     let user = UserMemory::new().unwrap();
     let array = data.as_mut_ptr() as u64;
-    events.wait(&Wait { user: &user, array, count: data.len() as u32, all, ages: true, timeout_ms, entry: &entry })
+    events.wait(&mut Wait { user: &user, array, count: data.len() as u32, all, ages: true, timeout_ms, entry: &entry })
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn bad_arguments() {
     assert_eq!(wait(&events, &mut [EventData::new(3)], false, 0), Err(Errno::EINVAL));
     let user = UserMemory::new().unwrap();
     let bad = |array, count| {
-        events.wait(&Wait { user: &user, array, count, all: false, ages: true, timeout_ms: 0, entry: &entry })
+        events.wait(&mut Wait { user: &user, array, count, all: false, ages: true, timeout_ms: 0, entry: &entry })
     };
     assert_eq!(bad(16, 1), Err(Errno::EFAULT));
     assert_eq!(bad(u64::MAX - 8, 1), Err(Errno::EFAULT));

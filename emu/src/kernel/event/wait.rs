@@ -8,7 +8,7 @@ use kfd::uapi::{
     EVENT_HW_EXCEPTION, EVENT_MEMORY, EVENT_SIGNAL, EventData, HsaSignalEventData, Pod, WAIT_RESULT_COMPLETE,
     WAIT_RESULT_FAIL, WAIT_RESULT_TIMEOUT,
 };
-use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The argument of a wait.
@@ -55,7 +55,8 @@ impl Events {
     /// # Errors
     /// Those of `Wait::entry`; entries before the bad one have consumed their auto-reset events by then, as in the kernel.
     /// EFAULT: the array cannot be written.
-    pub fn wait(&self, wait: &Wait<'_>) -> Result<u32, Errno> {
+    /// EINTR: a signal was handled; `Wait::timeout_ms` is what is left, and events that the wait had consumed are set again.
+    pub fn wait(&self, wait: &mut Wait<'_>) -> Result<u32, Errno> {
         let mut state = self.state();
         let id = state.next_wait;
         state.next_wait += 1;
@@ -76,20 +77,66 @@ impl Events {
             if result != WAIT_RESULT_TIMEOUT || wait.timeout_ms == 0 {
                 break result;
             }
-            state = match deadline {
-                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        break WAIT_RESULT_TIMEOUT;
-                    }
-                    self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                break WAIT_RESULT_TIMEOUT;
+            }
+            let seen = self.sequence.load(Ordering::Acquire);
+            drop(state);
+            // A sleep without a limit is restarted by the host where the handler says so.
+            let interrupted = !sleep(&self.sequence, seen, left) && (left.is_none() || signals::interrupt());
+            state = self.state();
+            if interrupted {
+                let consumed = state.consumed(id, &entries);
+                state.delist(id, &entries);
+                // `undo_auto_reset` of `free_waiters`: a set like any other.
+                consumed.into_iter().for_each(|event| state.set(event));
+                self.wake();
+                wait.timeout_ms = left.map_or(wait.timeout_ms, |left| left.as_millis() as u32);
+                return Err(Errno::EINTR);
+            }
         };
         let copied = if result == WAIT_RESULT_COMPLETE { state.copy_data(id, wait, &entries) } else { Ok(()) };
         state.delist(id, &entries);
         copied.map(|()| result)
+    }
+
+    /// Who waits looks again.
+    pub(super) fn wake(&self) {
+        self.sequence.fetch_add(1, Ordering::AcqRel);
+        let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the word lives as long as `self`; waking takes no other pointer.
+        unsafe { libc::syscall(libc::SYS_futex, self.sequence.as_ptr(), operation, i32::MAX) };
+    }
+}
+
+/// Sleeps while the word has this value, for so long at most. False: a signal was handled.
+fn sleep(word: &AtomicU32, value: u32, limit: Option<Duration>) -> bool {
+    let time = limit
+        .map(|limit| libc::timespec { tv_sec: limit.as_secs() as libc::time_t, tv_nsec: limit.subsec_nanos().into() });
+    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word and the time, if there is one, live until the call returns.
+    let slept = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, time) };
+    slept == 0 || Errno::last() != Errno::EINTR
+}
+
+/// What the process does with signals.
+mod signals {
+    /// Signals of the thread's own doing, which do not come while it sleeps.
+    const OWN: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+
+    /// Whether a call that was interrupted is not restarted: there is a handler without SA_RESTART, which is taken to be
+    /// the one that ran.
+    pub fn interrupt() -> bool {
+        (1..=64).filter(|signal| !OWN.contains(signal)).any(|signal| {
+            // SAFETY: zeros are a valid `sigaction`, which the call overwrites; without a new one nothing changes.
+            let (known, action) = unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                (libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0, action)
+            };
+            known && action.sa_sigaction > libc::SIG_IGN && action.sa_flags & libc::SA_RESTART == 0
+        })
     }
 }
 
@@ -115,6 +162,14 @@ impl State {
             entries.push(Entry { id: data.event_id, age_enabled: age != 0 });
         }
         Ok(())
+    }
+
+    /// Events that reset themselves and that the wait has found or seen set.
+    fn consumed(&self, wait_id: u64, entries: &[Entry]) -> Vec<u32> {
+        let activated = self.waits.get(&wait_id).map_or(&[][..], Vec::as_slice);
+        let set = entries.iter().zip(activated).filter(|(_, activated)| **activated == Some(true));
+        let resets = |id: &u32| self.events.get(id).is_some_and(|event| event.auto_reset);
+        set.map(|(entry, _)| entry.id).filter(resets).collect()
     }
 
     fn delist(&mut self, wait_id: u64, entries: &[Entry]) {

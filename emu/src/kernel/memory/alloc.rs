@@ -135,8 +135,10 @@ pub fn allocate(call: &Call<'_>, args: &mut AllocMemoryOfGpuArgs) -> Result<(), 
     let pages = pages(call, data, kind, args.mmap_offset, bytes, charge)?;
     let mmap_offset = match kind {
         Kind::MmioRemap => MmapOffset { kind: MmapType::Mmio, gpu_id: gpu_id as u16, offset: 0 }.encode(),
-        // The render node's offset, of which a USERPTR and the doorbells have none that works.
-        _ => pages.offset().unwrap_or(args.mmap_offset),
+        // It has an offset too, though it cannot be mapped.
+        Kind::Userptr => data.memory.offset_only(bytes)?,
+        // The render node's offset; that of the doorbells is of no use.
+        _ => pages.offset().unwrap_or_default(),
     };
     for va in call.kernel.faults.allocated(va_addr) {
         call.kernel.note(|| format!("ALLOC_MEMORY_OF_GPU: the page of {va:#x} will not be there, as injected"));

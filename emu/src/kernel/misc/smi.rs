@@ -152,3 +152,57 @@ impl Kernel {
         self.smi_line(gpu_id, pid, SMI_EVENT_UNMAP_FROM_GPU, &text);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(mask: u64, privileged: bool) -> (SmiClient, OwnedFd) {
+        let mut ends = [0; 2];
+        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: room for the two descriptors, which nothing else owns.
+        let (socket, theirs) = unsafe {
+            assert_eq!(libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()), 0);
+            (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
+        };
+        (SmiClient { socket, gpu_id: 1, pid: 77, privileged, mask, waiting: 0 }, theirs)
+    }
+
+    fn read(fd: &OwnedFd) -> usize {
+        let mut bytes = [0u8; 4096];
+        // SAFETY: room for the bytes that are asked for.
+        let got = unsafe { libc::read(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) };
+        usize::try_from(got).unwrap_or(0)
+    }
+
+    #[test]
+    fn of_whom_a_client_hears() {
+        let fault = smi_event_mask(SMI_EVENT_VMFAULT);
+        let all = smi_event_mask(SMI_EVENT_ALL_PROCESS);
+        for (mask, privileged, own, other, everyone) in [
+            (fault, false, true, false, true),
+            (fault, true, true, false, true),
+            (fault | all, false, true, false, true),
+            (fault | all, true, true, true, true),
+            (all, true, false, false, false),
+        ] {
+            let (client, _theirs) = client(mask, privileged);
+            let wants = [77, 78, 0].map(|pid| client.wants(pid, SMI_EVENT_VMFAULT));
+            assert_eq!(wants, [own, other, everyone], "{mask:#x} {privileged}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_lost() {
+        let (mut client, theirs) = client(u64::MAX, false);
+        let line = [b'x'; 96];
+        for _ in 0..20 {
+            assert!(client.send(77, 1, &line));
+        }
+        assert_eq!(read(&theirs), 10 * 96);
+        assert!(client.send(77, 1, &line));
+        assert_eq!(read(&theirs), 96);
+        drop(theirs);
+        assert!(!client.send(77, 1, &line), "its end is closed");
+    }
+}

@@ -55,6 +55,20 @@ fn while_waiting(
     })
 }
 
+extern "C" fn nothing(_: libc::c_int) {}
+
+/// Handles a signal by doing nothing.
+fn handle(signal: i32, flags: i32) -> Result<(), Errno> {
+    // SAFETY: zeros are a valid `sigaction`, and the handler touches nothing.
+    let done = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = flags;
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut())
+    };
+    if done == 0 { Ok(()) } else { Err(Errno::last()) }
+}
+
 cases! { "KFDEventTest", s:
     safe kfd create_destroy "a signal event gets the lowest free id from 1, which is its slot and its trigger" {
         let first = s.create_event(EVENT_SIGNAL, true)?;
@@ -386,6 +400,50 @@ cases! { "KFDEventTest", s:
         }
         let (_, after) = s.wait(&mut [EventData::new(id)], false, 0);
         s.value("and it is reset", after, WAIT_RESULT_TIMEOUT);
+    }
+
+    safe kfd signals "a signal ends a wait with EINTR and the time that is left, unless its handler restarts what it interrupts" {
+        for (what, flags, timeout, want) in [
+            ("a handler that does not restart", 0, 60_000, Err(Errno::EINTR)),
+            ("without a time limit", 0, u32::MAX, Err(Errno::EINTR)),
+            ("a handler that restarts", libc::SA_RESTART, 300, Ok(())),
+        ] {
+            let id = s.signal_event(true)?;
+            // Two events of which one is set: a wait for both has consumed it.
+            let set = s.signal_event(true)?;
+            s.set(set)?;
+            handle(libc::SIGUSR1, flags)?;
+            let (tid, session) = (AtomicI32::new(0), &*s);
+            let (result, args) = std::thread::scope(|scope| {
+                let waiter = scope.spawn(|| {
+                    tid.store(thread_id(), Ordering::SeqCst);
+                    let mut events = [EventData::new(id), EventData::new(set)];
+                    let events_ptr = events.as_mut_ptr() as u64;
+                    let mut args =
+                        WaitEventsArgs { events_ptr, num_events: 2, wait_for_all: 1, timeout, wait_result: 77 };
+                    (session.call(&mut args), args)
+                });
+                while tid.load(Ordering::SeqCst) == 0 {
+                    std::thread::yield_now();
+                }
+                let waiting = tid.load(Ordering::SeqCst);
+                until_asleep(waiting);
+                // SAFETY: a thread of this process, which has a handler for the signal.
+                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), waiting, libc::SIGUSR1) };
+                waiter.join().map_err(|_| Stop::Failed("the waiting thread panicked".to_string()))
+            })?;
+            s.expect(what, result, want);
+            let (outcome, left) = match (want, timeout) {
+                (Ok(()), _) => (WAIT_RESULT_TIMEOUT, args.timeout <= timeout),
+                (_, u32::MAX) => (WAIT_RESULT_FAIL, args.timeout == u32::MAX),
+                _ => (WAIT_RESULT_FAIL, args.timeout <= timeout && args.timeout > timeout / 2),
+            };
+            s.value("wait_result", args.wait_result, outcome);
+            s.value("timeout is what is left", left, true);
+            let (_, consumed) = s.wait(&mut [EventData::new(set)], false, 0);
+            let again = if want.is_err() { WAIT_RESULT_COMPLETE } else { WAIT_RESULT_TIMEOUT };
+            s.value("the event that was set", consumed, again);
+        }
     }
 
     safe kfd limit_before_mmap "without the page mapped there are 256 slots, one of them reserved: then ENOSPC" {

@@ -27,6 +27,24 @@ cases! { "KFDExceptionTest", s:
         s.ok("DESTROY_QUEUE", queue.destroy());
     }
 
+    risky gpu queue_exception "with the runtime enabled a queue's exception is ORed into the payload that its save area names, and its event is set" {
+        let gpu = s.gpu()?;
+        s.call(&mut RuntimeEnableArgs { mode_mask: 1, ..Default::default() })?;
+        let event = s.signal_event(true)?;
+        let payload = gpu.memory(4096, SHARED)?;
+        let kernel = gpu.kernel(Code::End)?;
+        let queue = gpu.queue(64)?;
+        // The kernel reads the header when it has something to tell.
+        let header = ContextSaveAreaHeader { err_payload_addr: payload.va, err_event_id: event, ..Default::default() };
+        queue.parts.save.write(0, header.as_bytes());
+        queue.submit(aql::KernelDispatch { dims: 0, ..dispatch(&kernel, 0) }.to_bytes());
+        let (result, outcome) = s.wait(&mut [EventData::new(event)], false, 10_000);
+        s.ok("WAIT_EVENTS", result);
+        s.value("wait_result", outcome, WAIT_RESULT_COMPLETE);
+        s.value("the payload: exception 16, dimensions", payload.u64(0).load(Ordering::SeqCst), 1 << 15);
+        s.ok("DESTROY_QUEUE", queue.destroy());
+    }
+
     risky gpu without_an_event "without a MEMORY event nobody hears of a fault, and the queue does not run again" {
         let gpu = s.gpu()?;
         let signals = gpu.memory(4096, SHARED)?;

@@ -321,6 +321,8 @@ cases! { "KFDMemoryTest", s:
         s.ok("memory", good.map(drop));
         s.err("no memory", bad, Errno::EFAULT);
         if let Ok(args) = good {
+            let mapped = gpu.mmap(gpu.render, 0, 8192, args.mmap_offset).map(drop);
+            s.err("mmap at its offset", mapped, Errno::EPERM);
             s.ok("MAP", gpu.map(args.handle, &[gpu.id]).0);
             s.ok("UNMAP", gpu.unmap(args.handle, &[gpu.id]).0);
             s.ok("FREE", gpu.free(args.handle));
