@@ -138,8 +138,12 @@ pub enum Finished {
 
 /// Sleeps between looks at what the kernel asks for: at first, and at most. Each is an eighth longer than the one before.
 const NAP: (Duration, Duration) = (Duration::from_micros(20), Duration::from_micros(50));
+/// After this long without a call the sleeps may become longer than [`NAP`]'s.
+const DROWSY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_micros(200));
 /// How long a wait looks at the signal before it sleeps.
 const SPIN: Duration = Duration::from_micros(50);
+/// The same after it has served the kernel, which may go on to the next call.
+const SERVED_SPIN: Duration = Duration::from_micros(150);
 /// Longest time between looks at the fault events.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -397,6 +401,7 @@ impl Gpu {
         let mut looked = start;
         let mut idle_since = start;
         let mut nap = NAP.0;
+        let mut spin = SPIN;
         loop {
             let value = self.signal()?.load(Ordering::Acquire);
             if value == 0 {
@@ -423,13 +428,13 @@ impl Gpu {
                 Pending::Leave => return Ok(Finished::Left),
                 Pending::Again => {
                     idle_since = Instant::now();
-                    nap = NAP.0;
+                    (nap, spin) = (NAP.0, SERVED_SPIN);
                     continue;
                 }
                 Pending::Poll => None,
                 Pending::Sleep(longest) => Some(longest.min(timeout.map_or(longest, |limit| limit - elapsed))),
             };
-            if idle_since.elapsed() < SPIN {
+            if idle_since.elapsed() < spin {
                 std::hint::spin_loop();
                 continue;
             }
@@ -437,7 +442,8 @@ impl Gpu {
             // the kernel, which wakes this thread.
             if sleep.is_none() {
                 std::thread::sleep(nap);
-                nap = (nap + nap / 8).min(NAP.1);
+                let longest = if idle_since.elapsed() < DROWSY.0 { NAP.1 } else { DROWSY.1 };
+                nap = (nap + nap / 8).min(longest);
                 if looked.elapsed() < LOOK {
                     continue;
                 }

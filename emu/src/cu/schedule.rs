@@ -239,7 +239,12 @@ impl<'a> Worker<'a> {
             }
             if idle > SPINS {
                 // Host threads answer what the waves wait for; they may need this processor.
-                std::thread::sleep(Duration::from_micros(if idle > 16 * SPINS { 40 } else { 20 }));
+                let micros = match idle / SPINS {
+                    0..16 => 20,
+                    16..64 => 40,
+                    _ => 100,
+                };
+                std::thread::sleep(Duration::from_micros(micros));
             } else if idle > 0 {
                 std::thread::yield_now();
             }
