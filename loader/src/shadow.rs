@@ -201,6 +201,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn instrumented_images_are_known_by_their_code() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/programs/images");
+        let (mut with, mut without) = (0, 0);
+        for file in std::fs::read_dir(folder).unwrap().flatten() {
+            let name = file.file_name().to_string_lossy().into_owned();
+            let bytes = std::fs::read(file.path()).unwrap();
+            let found = is_instrumented(&CodeObject::parse(&bytes).unwrap());
+            assert_eq!(found, name.starts_with("asan"), "{name}");
+            if found { with += 1 } else { without += 1 }
+        }
+        assert!(with >= 3 && without > 100, "{with} with, {without} without");
+    }
+
+    #[test]
     fn addresses_and_their_shadow() {
         for address in [0, 0x7f00_1234_5678, 0x7fff_ffff_fff8] {
             assert_eq!(shadowed(shadow_of(address)), Some(address));
