@@ -225,7 +225,7 @@ fn a_stray_address_is_traced_to_its_argument() {
         assert!(text.contains("argument 2") && text.contains("is null"), "{text}");
         let text = launch("f32[16384]");
         assert!(text.contains("read at 0x") && text.contains("nearest memory: buffer of argument"), "{text}");
-        assert!(text.contains("bytes behind it"), "{text}");
+        assert!(text.contains("bytes past its start"), "{text}");
     }
 }
 

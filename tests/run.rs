@@ -229,6 +229,7 @@ const HANG: [&str; 7] = [
 fn sigquit_has_the_wait_tell_and_goes_on() {
     use nix::sys::signal::{Signal, kill};
     use std::io::{BufRead, BufReader, Read};
+    // The run's own limit bounds all that is waited for here.
     let mut child = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
         .args(["--device", "emu", "--timeout", "60"])
         .arg(image("spin.gfx1100"))
@@ -240,7 +241,8 @@ fn sigquit_has_the_wait_tell_and_goes_on() {
     let pid = nix::unistd::Pid::from_raw(child.id() as i32);
     // The handler is set before the machine starts; until then SIGQUIT would end the process, so wait for the waves.
     let tasks = format!("/proc/{pid}/task");
-    while std::fs::read_dir(&tasks).map_or(0, |tasks| tasks.count()) < 2 {
+    while std::fs::read_dir(&tasks).expect("it runs").count() < 2 {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended early");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
@@ -249,7 +251,7 @@ fn sigquit_has_the_wait_tell_and_goes_on() {
     while !said.contains("touched") {
         kill(pid, Signal::SIGQUIT).expect("it runs");
         said.clear();
-        while !said.contains("waves") {
+        while !said.contains("waves resident") && !said.contains("no waves are resident") {
             assert_ne!(stderr.read_line(&mut said).expect("text"), 0, "{said}");
         }
         if said.contains("resident: 1") {
@@ -412,9 +414,9 @@ fn injected_faults_end_the_run_or_do_not_matter() {
     assert_eq!(status(&injected("lost-interrupt:1"), 0), "");
     assert_eq!(status(&injected("slow:2000"), 0), "");
     let said = status(&injected("reset:2"), 125);
-    assert!(said.contains("hardware exception") && said.contains("memory_lost=true"), "{said}");
+    assert!(said.contains("hardware exception") && said.contains("memory_lost=1"), "{said}");
     let said = status(&injected("removal:1"), 125);
-    assert!(said.contains("hardware exception") && said.contains("memory_lost=true"), "{said}");
+    assert!(said.contains("hardware exception") && said.contains("memory_lost=1"), "{said}");
     // The image is among the first buffers; without its pages nothing runs.
     let faults: Vec<i32> =
         (1..=8).map(|buffer| injected(&format!("vm-fault:#{buffer}")).status.code().unwrap_or(-1)).collect();

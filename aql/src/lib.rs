@@ -28,6 +28,7 @@
 
 mod bytes;
 mod header;
+mod hsa;
 mod packet;
 pub mod queue;
 mod ring;
@@ -36,6 +37,7 @@ pub mod status;
 mod vendor;
 
 pub use header::{FenceScope, Fences, Header, PacketType};
+pub use hsa::{HSA_STATUSES, HsaStatus, hsa_status};
 pub use packet::{AgentDispatch, BarrierAnd, BarrierOr, KernelDispatch, Packet, PacketError};
 pub use queue::AmdQueue;
 pub use ring::{Full, MIN_PACKETS, Ring, RingError, Slots};

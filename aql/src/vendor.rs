@@ -96,6 +96,16 @@ pub enum Condition {
 }
 
 impl Condition {
+    /// As it is written between two values.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Condition::Eq => "==",
+            Condition::Ne => "!=",
+            Condition::Lt => "<",
+            Condition::Gte => ">=",
+        }
+    }
+
     /// Whether `left condition right` holds.
     pub fn holds(self, left: i64, right: i64) -> bool {
         match self {

@@ -51,7 +51,7 @@ impl From<kfd::Error> for Failure {
 impl From<loader::Error> for Failure {
     fn from(error: loader::Error) -> Failure {
         let status = match &error {
-            loader::Error::Kfd(_) => ENVIRONMENT,
+            loader::Error::Kfd(_) | loader::Error::Scratch { .. } => ENVIRONMENT,
             loader::Error::Stopped(stop) => match stop.as_ref() {
                 loader::Stop::MemoryFault { .. } => MEMORY_FAULT,
                 loader::Stop::Sanitizer { .. } => ABORT,

@@ -122,7 +122,7 @@ pub fn watch(state: &WaitState, shown: &mut Duration) -> bool {
     if REPORT.swap(false, Ordering::Relaxed) {
         clear_progress();
         say(&format!(
-            "SIGQUIT: {} has run for {} s and goes on: signal {} is {}, 0 is waited for",
+            "SIGQUIT: {} has run for {} s and goes on: signal {}: want 0, have {}",
             state.kernel,
             state.elapsed.as_secs(),
             state.signal,

@@ -144,6 +144,25 @@ pub enum KernelError {
     },
 }
 
+impl Error {
+    /// A word for what is wrong, the same in every version; the text may change.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Foreign(error) => error.code(),
+            Error::Header(error) => error.code(),
+            Error::Segment(_) => "segment",
+            Error::Dynamic(_) => "dynamic-section",
+            Error::Symbol(_) => "symbol",
+            Error::Relocation(_) => "relocation",
+            Error::Note(_) => "note",
+            Error::Metadata(_) => "metadata",
+            Error::Kernel { .. } => "kernel",
+            Error::Target { .. } => "target",
+            Error::TwoKernels { .. } => "two-kernels",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::shown;

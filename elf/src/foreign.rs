@@ -61,6 +61,26 @@ pub enum Foreign {
     ),
 }
 
+impl Foreign {
+    /// A word for what the file is, the same in every version.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Foreign::Empty => "empty",
+            Foreign::Text => "text",
+            Foreign::Ptx => "ptx",
+            Foreign::Bitcode => "bitcode",
+            Foreign::Spirv => "spirv",
+            Foreign::OffloadBundle => "offload-bundle",
+            Foreign::CompressedBundle => "compressed-bundle",
+            Foreign::OffloadBinary => "offload-binary",
+            Foreign::Archive => "archive",
+            Foreign::Pe => "pe",
+            Foreign::HostElf { .. } => "host-elf",
+            Foreign::Unknown(_) => "unknown-format",
+        }
+    }
+}
+
 /// Names a file that does not start as an ELF file, or is one for another machine. None for an AMDGPU ELF file and for
 /// an ELF file too short to tell.
 pub(crate) fn identify(bytes: &[u8]) -> Option<Foreign> {

@@ -78,7 +78,10 @@ pub enum HeaderError {
     )]
     V2,
     /// Any other `EI_ABIVERSION`.
-    #[error("EI_ABIVERSION is {value}, must be 1 to 4 (code object V3 to V6)")]
+    #[error(
+        "EI_ABIVERSION is {value}, must be 1 to 4 (code object V3 to V6): the object is of a newer form than is known \
+         here; compile with -mcode-object-version=6 or earlier"
+    )]
     AbiVersion {
         /// As read.
         value: u8,
@@ -190,6 +193,31 @@ pub enum HeaderError {
         /// Of the file.
         version: Version,
     },
+}
+
+impl HeaderError {
+    /// A word for the rule that was broken, the same in every version.
+    pub fn code(&self) -> &'static str {
+        match self {
+            HeaderError::Short { .. } => "header-short",
+            HeaderError::Class { .. } => "header-class",
+            HeaderError::Data { .. } => "header-data",
+            HeaderError::ElfVersion { .. } => "header-version",
+            HeaderError::OsAbi { .. } => "header-osabi",
+            HeaderError::V2 => "code-object-v2",
+            HeaderError::AbiVersion { .. } => "code-object-unknown-version",
+            HeaderError::Unlinked => "not-linked",
+            HeaderError::Type { .. } => "header-type",
+            HeaderError::EntrySize { .. } => "header-entry-size",
+            HeaderError::ProgramHeaderCount { .. } => "header-program-headers",
+            HeaderError::HeadersOutside { .. } => "header-outside",
+            HeaderError::Processor { .. } => "flags-processor",
+            HeaderError::Feature { .. } => "flags-feature",
+            HeaderError::GenericVersion { .. } => "flags-generic-version",
+            HeaderError::GenericBeforeV6 { .. } => "flags-generic-before-v6",
+            HeaderError::ReservedFlags { .. } => "flags-reserved",
+        }
+    }
 }
 
 fn osabi(value: u8) -> &'static str {

@@ -251,7 +251,7 @@ impl TargetId {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     /// Another processor.
-    #[error("the image is for {image}, the device is {device}: compile with -mcpu={}", device.processor.name)]
+    #[error("the image is for {image}, the device is {device}: {}", rebuild(image, device))]
     Processor {
         /// What the code is for.
         image: TargetId,
@@ -271,8 +271,9 @@ pub enum Mismatch {
     },
     /// The generic processor got this member later.
     #[error(
-        "the image is for version {} of {image}, the device, {device}, needs version {needed}",
-        image.generic_version
+        "the image is for version {} of {image}, the device, {device}, needs version {needed}: compile with a newer \
+         clang, or with -mcpu={}",
+        image.generic_version, device.processor.name
     )]
     GenericVersion {
         /// What the code is for.
@@ -283,7 +284,11 @@ pub enum Mismatch {
         needed: u8,
     },
     /// A feature is set otherwise.
-    #[error("the image is for {image}, with {feature} {}; the device, {device}, has it {}", wanted.name(), has.name())]
+    #[error(
+        "the image is for {image}, with {feature} {}; the device, {device}, has it {}: compile with -mcpu={} to run with \
+         either setting",
+        wanted.name(), has.name(), device.processor.name
+    )]
     Feature {
         /// What the code is for.
         image: TargetId,
@@ -304,6 +309,18 @@ pub enum Mismatch {
         /// What the device is.
         device: TargetId,
     },
+}
+
+/// What to compile for, to run on the device.
+fn rebuild(image: &TargetId, device: &TargetId) -> String {
+    let (of_image, of_device) = (image.processor.generic(), device.processor.generic());
+    match of_device.filter(|_| of_image == of_device) {
+        Some(family) => format!(
+            "they are of one family and not the same; compile with -mcpu={}, or with -mcpu={} for both",
+            device.processor.name, family.name
+        ),
+        None => format!("compile with -mcpu={}", device.processor.name),
+    }
 }
 
 impl fmt::Display for TargetId {
@@ -457,11 +474,13 @@ mod tests {
         for (text, message) in [
             (
                 "gfx90a:xnack+",
-                "the image is for gfx90a:xnack+, with xnack on; the device, gfx90a:sramecc+:xnack-, has it off",
+                "the image is for gfx90a:xnack+, with xnack on; the device, gfx90a:sramecc+:xnack-, has it off: compile with \
+                 -mcpu=gfx90a to run with either setting",
             ),
             (
                 "gfx90a:sramecc-",
-                "the image is for gfx90a:sramecc-, with sramecc off; the device, gfx90a:sramecc+:xnack-, has it on",
+                "the image is for gfx90a:sramecc-, with sramecc off; the device, gfx90a:sramecc+:xnack-, has it on: compile \
+                 with -mcpu=gfx90a to run with either setting",
             ),
             ("gfx942", "the image is for gfx942, the device is gfx90a:sramecc+:xnack-: compile with -mcpu=gfx90a"),
             (

@@ -53,6 +53,8 @@ pub struct ContextSave {
     pub total: u64,
     /// Where `control_stack` and `slice` come from.
     pub origin: Origin,
+    /// `control_stack` and `slice` as the formula has them, to compare with what the topology says.
+    pub formula: (u32, u32),
 }
 
 const SGPR_BYTES_PER_CU: u64 = 0x4000;
@@ -129,13 +131,15 @@ impl ContextSave {
             let slice = u32::try_from(control_stack.checked_add(wave_data)?).ok()?;
             let debug = u32::try_from((waves * DEBUG_BYTES_PER_WAVE).next_multiple_of(64)).ok()?;
             let num_xcc = u32::try_from(num_xcc).ok()?;
+            let control_stack = u32::try_from(control_stack).ok()?;
             Some(ContextSave {
-                control_stack: u32::try_from(control_stack).ok()?,
+                control_stack,
                 slice,
                 debug,
                 num_xcc,
                 total: total(slice, debug, num_xcc)?,
                 origin: Origin::Formula,
+                formula: (control_stack, slice),
             })
         };
         sizes().ok_or(too_large)

@@ -1,6 +1,6 @@
 //! A GPU this process has acquired.
 
-use crate::buffer::{Known, Ledger};
+use crate::buffer::Known;
 use crate::errno::Errno;
 use crate::error::{Error, Result};
 use crate::kfd::{Kfd, node_error};
@@ -9,7 +9,7 @@ use crate::topology::{MemBank, Node};
 use crate::types::{GfxTarget, GpuId, GpuVa};
 use crate::uapi::{self, Ioctl as _, Pod as _, sysfs};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A render node whose VM was acquired. The kernel takes one open of it in the life of a process, so it stays open as
 /// long as the [`Kfd`].
@@ -32,8 +32,6 @@ pub struct Device {
     doorbells: Mutex<Option<usize>>,
     /// What is left of the last range that small reservations are cut from.
     arena: Mutex<Range<usize>>,
-    /// Its buffers, for reports.
-    ledger: Mutex<Ledger>,
 }
 
 /// Bytes reserved at a time for buffers that are much smaller.
@@ -63,7 +61,6 @@ impl Device {
             apertures,
             doorbells: Mutex::default(),
             arena: Mutex::default(),
-            ledger: Mutex::default(),
         }))
     }
 
@@ -92,18 +89,15 @@ impl Device {
         &self.apertures
     }
 
-    /// The buffer that holds an address of this GPU, or the one nearest to it; freed ones are remembered for a while.
+    /// The buffer that holds an address of this GPU, or the one nearest to it, also where that is another GPU's; freed
+    /// ones are remembered for a while.
     pub fn nearest_buffer(&self, va: GpuVa) -> Option<Known> {
-        self.ledger().nearest(va)
+        self.kfd.ledger().nearest(self.gpu, va)
     }
 
     /// The buffers that are mapped on this GPU.
     pub fn buffers(&self) -> Vec<Known> {
-        self.ledger().live().to_vec()
-    }
-
-    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kfd.ledger().live().iter().filter(|known| known.gpu == self.gpu).cloned().collect()
     }
 
     /// Frequency in Hz of the counter that `s_memrealtime` reads. Asks the render node (AMDGPU_INFO).

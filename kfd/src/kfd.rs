@@ -1,15 +1,16 @@
 //! An open `/dev/kfd`.
 
+use crate::buffer::Ledger;
 use crate::device::RenderNode;
 use crate::driver::Driver;
 use crate::errno::Errno;
 use crate::error::{Absence, Error, Result};
 use crate::event::EventPage;
 use crate::system::System;
-use crate::types::{GpuId, PAGE_SIZE};
+use crate::types::{GpuId, GpuVa, PAGE_SIZE};
 use crate::uapi::{self, Ioctl};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trace::Tracer;
 
 /// Path of the device node.
@@ -27,6 +28,8 @@ pub struct Kfd {
     version: (u32, u32),
     pub(crate) render_nodes: Mutex<Vec<RenderNode>>,
     pub(crate) event_page: Mutex<Option<EventPage>>,
+    /// The buffers of all devices, for reports.
+    ledger: Mutex<Ledger>,
     leaving: AtomicBool,
 }
 
@@ -51,6 +54,7 @@ impl Kfd {
             version: (0, 0),
             render_nodes: Mutex::default(),
             event_page: Mutex::default(),
+            ledger: Mutex::default(),
             leaving: AtomicBool::new(false),
         };
         let mut args = uapi::GetVersionArgs::default();
@@ -80,6 +84,16 @@ impl Kfd {
 
     pub(crate) fn is_leaving(&self) -> bool {
         self.leaving.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The double word at an address, where a live buffer of this process holds it, the host reaches it, and it is
+    /// aligned: for reports on signals and on what a kernel polls.
+    pub fn peek(&self, va: GpuVa) -> Option<u64> {
+        self.ledger().peek(va)
     }
 
     pub(crate) fn fd(&self) -> i32 {

@@ -140,13 +140,9 @@ pub fn run(
             Ok(Finished::Completed) => {}
             Ok(Finished::Left) => {
                 let (signal, value) = left.unwrap_or_default();
-                return Err(Stop::Interrupted {
-                    kernel: name.to_owned(),
-                    signal,
-                    value,
-                    report: gpu.report(&image, name),
-                }
-                .into());
+                return Err(
+                    Stop::Interrupted { kernel: name.to_owned(), signal, value, report: gpu.report(&image) }.into()
+                );
             }
             Err(Error::Stopped(mut stop)) => {
                 if let (Stop::Timeout { limit, .. }, Some(timeout)) = (stop.as_mut(), program.timeout) {

@@ -2,10 +2,11 @@
 
 mod report;
 
-use crate::error::Stop;
 use crate::kernarg::{self, Hidden, Kernarg};
 use crate::shadow::Shadow;
+use crate::stop::Stop;
 use crate::{DEFAULT_STACK, Error, Image, Shape, Value};
+use aql::signal::SignalKind;
 use aql::{AmdSignal, Fences, KernelDispatch};
 use elf::Kernel;
 use kfd::{
@@ -64,6 +65,17 @@ pub struct Gpu {
     options: GpuOptions,
     hidden: HiddenBuffers,
     shadow: Arc<Shadow>,
+    /// What a report compares with.
+    before: Before,
+}
+
+/// How things were when the last doorbell was rung.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    /// Age of the completion event.
+    age: u64,
+    /// `read_dispatch_id`.
+    read: u64,
 }
 
 /// Device addresses that hidden arguments point to; 0 where there is nothing.
@@ -174,6 +186,7 @@ impl Gpu {
         let control_bytes = KERNARG + options.kernarg_bytes.next_multiple_of(64) + options.shared_bytes;
         let control = Arc::new(Buffer::new(device, Kind::Control, control_bytes, "signal, arguments, shared memory")?);
         let signal = AmdSignal {
+            kind: SignalKind::User,
             event_mailbox_ptr: done.mailbox().map_or(0, |va| va.0),
             event_id: done.id().0,
             ..AmdSignal::default()
@@ -191,6 +204,7 @@ impl Gpu {
             options,
             hidden: HiddenBuffers::default(),
             shadow: Arc::new(Shadow::new(device)),
+            before: Before::default(),
         })
     }
 
@@ -242,18 +256,42 @@ impl Gpu {
         let most = ScratchLayout::new(node, target, bytes, lanes, u64::MAX)?;
         let unit = most.wave_bytes * u64::from(most.num_xcc) * u64::from(most.engines);
         let engines = u64::from(most.engines) * u64::from(most.num_xcc);
-        let wanted = unit.saturating_mul(waves.div_ceil(engines).max(1));
-        let layout = ScratchLayout::new(node, target, bytes, lanes, wanted)?;
-        if let Some((_, have)) = &self.scratch
-            && have.wave_bytes >= layout.wave_bytes
-            && have.waves >= layout.waves
-        {
-            return Ok(());
+        let mut wanted = unit.saturating_mul(waves.div_ceil(engines).max(1));
+        loop {
+            let layout = ScratchLayout::new(node, target, bytes, lanes, wanted)?;
+            if let Some((_, have)) = &self.scratch
+                && have.wave_bytes >= layout.wave_bytes
+                && have.waves >= layout.waves
+            {
+                return Ok(());
+            }
+            match Buffer::new(&self.device, Kind::Vram, layout.bytes(), "scratch") {
+                Ok(buffer) => {
+                    self.queue.set_scratch(&layout.registers(buffer.va()), false)?;
+                    self.scratch = Some((buffer, layout));
+                    return Ok(());
+                }
+                // Fewer waves at a time need less; a wave of each shader engine is the least.
+                Err(error) if error.errno() == Some(kfd::Errno::ENOMEM) && layout.waves > layout.engines => {
+                    wanted = unit.max(layout.bytes() / 2);
+                }
+                Err(cause) => return Err(self.no_scratch(&layout, cause)),
+            }
         }
-        let buffer = Buffer::new(&self.device, Kind::Vram, layout.bytes(), "scratch")?;
-        self.queue.set_scratch(&layout.registers(buffer.va()), false)?;
-        self.scratch = Some((buffer, layout));
-        Ok(())
+    }
+
+    /// The sum, for who has to make it smaller.
+    fn no_scratch(&self, layout: &ScratchLayout, cause: kfd::Error) -> Error {
+        let ScratchLayout { bytes_per_lane, lanes, waves, num_xcc, .. } = *layout;
+        Error::Scratch {
+            bytes_per_lane,
+            lanes,
+            waves,
+            num_xcc,
+            needed: layout.bytes(),
+            available: self.device.kfd().available_memory(self.device.gpu_id()).ok(),
+            cause,
+        }
     }
 
     /// Checks a launch against the kernel's metadata and the device.
@@ -365,6 +403,7 @@ impl Gpu {
             std::thread::yield_now();
             true
         })?;
+        self.before = Before { age: self.done.age(), read: self.queue.read_index() };
         self.queue.ring_doorbell(last);
         self.wait(image, kernel, timeout, (private_segment_size, lanes, waves), pending)
     }
@@ -418,11 +457,11 @@ impl Gpu {
                     limit,
                     signal: signal_va,
                     value,
-                    report: self.report(image, kernel.name()),
+                    report: self.report(image),
                 }
                 .into());
             }
-            let report = || self.report(image, kernel.name());
+            let report = || self.report(image);
             let state = WaitState { kernel: kernel.name(), elapsed, signal: signal_va, value, report: &report };
             let sleep = match pending(&state) {
                 Pending::Leave => return Ok(Finished::Left),
@@ -464,17 +503,23 @@ impl Gpu {
         for event in fired {
             match event {
                 Fired::Memory(fault) if fault.gpu == ours => {
-                    let detail = self.detail();
+                    let mut detail = self.detail();
                     let mut notes = self.place(image, &detail);
                     let va = detail.as_ref().and_then(|detail| detail.va).map_or(fault.va, GpuVa);
-                    notes.extend(self.stray(image, kernel, va));
+                    let stray = self.stray(image, kernel, va);
+                    // The page tables have addresses, the buffers have names as well.
+                    if let Some(detail) = detail.as_mut().filter(|_| va.0 >= report::NULL_PAGES && !stray.is_empty()) {
+                        detail.detail.clear();
+                    }
+                    notes.extend(stray);
+                    notes.extend(self.last_packet(image));
                     return Err(
                         Stop::MemoryFault { kernel: kernel.name().to_owned(), fault: *fault, detail, notes }.into()
                     );
                 }
                 Fired::HwException(exception) if exception.gpu == ours => {
-                    let kernel = kernel.name().to_owned();
-                    return Err(Stop::HwException { kernel, exception: *exception }.into());
+                    let (kernel, notes) = (kernel.name().to_owned(), self.last_packet(image));
+                    return Err(Stop::HwException { kernel, exception: *exception, notes }.into());
                 }
                 _ => {}
             }
@@ -502,7 +547,8 @@ impl Gpu {
             return Ok(());
         }
         let detail = self.detail();
-        let notes = self.place(image, &detail);
+        let mut notes = self.place(image, &detail);
+        notes.extend(self.last_packet(image));
         Err(Stop::Queue { kernel: kernel.name().to_owned(), inactive, exceptions, detail, notes }.into())
     }
 

@@ -21,12 +21,14 @@ mod service;
 mod shadow;
 mod source;
 pub mod spec;
+mod stop;
 
-pub use error::{Error, Stop};
+pub use error::Error;
 pub use gpu::{Finished, Gpu, GpuOptions, HiddenBuffers, Launch, Pending, WaitState, lds_of_cu};
 pub use image::Image;
 pub use kernarg::{Kernarg, Shape, Value};
 pub use service::{DEFAULT_PRINTF_BUFFER, ServiceOptions, Services, host_visible};
+pub use stop::Stop;
 
 /// Stack of a work-item, in bytes, for kernels whose depth the compiler does not know: what LLVM's loader gives.
 pub const DEFAULT_STACK: u32 = 16384;

@@ -277,7 +277,7 @@ pub fn run(
                         kernel: kernel.name().to_owned(),
                         signal,
                         value,
-                        report: gpu.report(&image, kernel.name()),
+                        report: gpu.report(&image),
                     }
                     .into());
                 }

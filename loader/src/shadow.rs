@@ -128,8 +128,11 @@ impl Shadow {
 fn beside(known: &Known, address: u64) -> String {
     let Known { range, bytes, purpose, .. } = known;
     let end = range.start + bytes;
-    let what =
-        format!("{}{purpose}, {bytes} bytes at {:#x}", if known.freed { "freed memory: " } else { "" }, range.start);
+    let what = format!(
+        "{}{purpose}, {bytes} bytes at {:#x}",
+        if known.freed.is_some() { "freed memory: " } else { "" },
+        range.start
+    );
     match (address.checked_sub(range.start), address.checked_sub(end)) {
         (None, _) => format!("it lies {} bytes before {what}", range.start - address),
         (_, Some(behind)) => format!("it lies {behind} bytes behind the end of {what}"),

@@ -31,6 +31,8 @@ for target in gfx90a gfx1100; do
   build spin "$target" spin.c start.c
   build illegal "$target" illegal.c start.c -g
   build big_return "$target" big_return.c start.c
+  build faults "$target" faults.c -g
+  build noargs "$target" noargs.c -O0 -fno-lto
 done
 for target in gfx90a gfx1100; do
   build env "$target" env.c start.c rpc.c
@@ -45,6 +47,8 @@ done
 for version in 4 5; do
   clang-22 "${flags[@]}" -mcpu=gfx90a -mcode-object-version=$version kernels.c -o "$out/kernels-v$version.gfx90a"
 done
+build kernels gfx11-generic kernels.c
+clang-22 "${flags[@]}" -mcpu=gfx90a:xnack+ kernels.c -o "$out/kernels-xnack.gfx90a"
 clang-22 "${flags[@]}" -mcpu=gfx1100 -mwavefrontsize64 groups.c start.c -o "$out/groups-wave64.gfx1100"
 # OpenCL C and HIP, without their libraries. Formats of printf are taken out of the code before link-time optimisation.
 opencl=(-fno-lto -fhosted -x cl -cl-std=CL2.0 -Xclang -finclude-default-header)

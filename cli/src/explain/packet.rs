@@ -3,7 +3,7 @@
 use super::input::Number;
 use super::{Reading, row};
 use aql::signal::SignalKind;
-use aql::{AmdSignal, Condition, FenceScope, Header, Packet, PacketType};
+use aql::{AmdSignal, FenceScope, Header, Packet, PacketType};
 
 /// The first 16 bits of a packet.
 pub fn header_word(number: Number) -> Option<Reading> {
@@ -129,12 +129,7 @@ fn fields(packet: &Packet, wrong: &mut Vec<String>) -> Vec<[String; 3]> {
             row("+4  jump", hex(p.address()), format!("{} dwords of PM4 commands there", p.dwords())),
         ],
         Packet::BarrierValue(p) => {
-            let condition = match p.condition {
-                Condition::Eq => "==",
-                Condition::Ne => "!=",
-                Condition::Lt => "<",
-                Condition::Gte => ">=",
-            };
+            let condition = p.condition.symbol();
             vec![
                 row("+2  format", "2", "barrier value"),
                 row("+8  signal", hex(p.signal), "address of the amd_signal_t to look at; 0 counts as satisfied"),

@@ -1,65 +1,21 @@
 //! Why a queue stopped: the bits of `queue_inactive_signal`, and the KFD's exception codes.
 
 use super::input::Number;
-use super::{Reading, row, status};
-use aql::status::{EXCEPTIONS, Exception, INACTIVE_BITS, InactiveBit};
-
-/// What ROCR turns a bit of `queue_inactive_signal` into (`DynamicQueueEventsHandler`).
-const INACTIVE_STATUS: [(u64, u32); 10] = [
-    (0x2, 0x100d),
-    (0x4, 0x1003),
-    (0x8, 0x1010),
-    (0x20, 0x1009),
-    (0x40, 0x1001),
-    (0x80, 45),
-    (0x100, 0x1009),
-    (0x2000_0000, 41),
-    (0x4000_0000, 42),
-    (0x8000_0000, 0x1016),
-];
-
-/// What ROCR turns an exception into (`ExceptionHandler`).
-const EXCEPTION_STATUS: [(u8, u32); 19] = [
-    (1, 0x1016),
-    (2, 0x1016),
-    (3, 0x1016),
-    (4, 42),
-    (5, 43),
-    (6, 41),
-    (16, 0x100d),
-    (17, 0x1003),
-    (18, 0x1010),
-    (20, 0x1009),
-    (21, 0x1001),
-    (22, 0x100f),
-    (23, 0x1009),
-    (31, 0x1000),
-    (33, 41),
-    (34, 0x1000),
-    (35, 0x1000),
-    (36, 0x1000),
-    (50, 0x1000),
-];
+use super::{Reading, row};
+use aql::HsaStatus;
+use aql::status::{EXCEPTIONS, Exception, INACTIVE_BITS};
 
 /// What is behind an HSA status that a queue's error callback gets.
 pub fn behind(status: u32) -> Vec<[String; 3]> {
-    let bits = INACTIVE_BITS.iter().filter(|bit| inactive_status(bit) == Some(status));
+    let bits = INACTIVE_BITS.iter().filter(|bit| bit.rocr().is_some_and(|rocr| rocr.number == status));
     let bits = bits.map(|bit| row(format!("inactive {:#x}", bit.bit), bit.name, bit.meaning));
-    let codes = EXCEPTIONS.iter().filter(|exception| exception_status(exception) == Some(status));
+    let codes = EXCEPTIONS.iter().filter(|exception| exception.rocr().is_some_and(|rocr| rocr.number == status));
     let codes = codes.map(|exception| row(format!("exception {}", exception.code), exception.name, exception.meaning));
     bits.chain(codes).collect()
 }
 
-fn inactive_status(bit: &InactiveBit) -> Option<u32> {
-    INACTIVE_STATUS.iter().find(|(known, _)| *known == bit.bit).map(|(_, status)| *status)
-}
-
-fn exception_status(exception: &Exception) -> Option<u32> {
-    EXCEPTION_STATUS.iter().find(|(code, _)| *code == exception.code).map(|(_, status)| *status)
-}
-
-fn rocr(status: Option<u32>) -> String {
-    status.map_or(String::new(), |status| format!("; ROCR: {}", status::name_of(status)))
+fn rocr(status: Option<&HsaStatus>) -> String {
+    status.map_or(String::new(), |status| format!("; ROCR: {status}"))
 }
 
 /// A value of `queue_inactive_signal`.
@@ -76,7 +32,7 @@ pub fn inactive(number: Number) -> Option<Reading> {
         .iter()
         .map(|bit| {
             let after = if bit.recoverable { "; the queue goes on when the host has served it" } else { "" };
-            row(format!("{:#x}", bit.bit), bit.name, format!("{}{after}{}", bit.meaning, rocr(inactive_status(bit))))
+            row(format!("{:#x}", bit.bit), bit.name, format!("{}{after}{}", bit.meaning, rocr(bit.rocr())))
         })
         .collect();
     if value >> 63 != 0 {
@@ -97,7 +53,7 @@ pub fn exception(number: Number) -> Vec<Reading> {
     if !known.is_empty() && rest == 0 && !number.negative {
         let names: Vec<&str> = known.iter().map(|exception| exception.name).collect();
         let rows = known.iter().map(|exception| {
-            let meaning = format!("{}{}", exception.meaning, rocr(exception_status(exception)));
+            let meaning = format!("{}{}", exception.meaning, rocr(exception.rocr()));
             row(format!("{:#x}", exception.mask()), format!("{} {}", exception.code, exception.name), meaning)
         });
         let title = format!("mask of KFD exceptions {value:#x}: {}", names.join(", "));
@@ -112,14 +68,11 @@ pub fn exception(number: Number) -> Vec<Reading> {
 fn code(exception: &Exception, likely: u8) -> Reading {
     let title = format!("KFD exception {}: EC_{}: {}", exception.code, exception.name, exception.meaning);
     let mut rows = vec![row("mask", format!("{:#x}", exception.mask()), "its bit in exception masks: code - 1")];
-    if let Some(status) = exception_status(exception) {
-        rows.push(row("ROCR", status::name_of(status), "what its queue error callback gets"));
+    if let Some(status) = exception.rocr() {
+        rows.push(row("ROCR", status.to_string(), "what its queue error callback gets"));
     }
-    let reading = Reading::new("exception", likely, title).section("", rows);
-    match exception.code {
-        22 => reading.note("ROCR's name misleads: the image's target is not the problem, its registers are."),
-        _ => reading,
-    }
+    rows.push(row("do", "", exception.advice));
+    Reading::new("exception", likely, title).section("", rows)
 }
 
 /// An exception by its name, with or without `EC_`, or an inactive bit by its name.

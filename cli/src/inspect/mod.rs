@@ -6,7 +6,7 @@ use crate::args::Args;
 use crate::exit::Failure;
 use crate::json::Json;
 use crate::run;
-use elf::container::{Contents, Entry};
+use elf::container::{self, ContainerError, Contents, Entry, Limits};
 use elf::{CodeObject, Kernel, KernelKind};
 use loader::{names, spec};
 use std::path::PathBuf;
@@ -27,7 +27,13 @@ const SCHEMA_VERSION: i64 = 1;
 /// Prints it.
 pub fn run(args: &Args, inspect: &InspectArgs) -> Result<u8, Failure> {
     let bytes = run::read(&inspect.file)?;
-    let contents = run::open(&inspect.file, &bytes)?;
+    let name = inspect.file.display().to_string();
+    let contents = container::open(&bytes, &Limits::default()).map_err(|error| {
+        if inspect.json {
+            println!("{}", refused(&name, bytes.len(), &error));
+        }
+        Failure::new(crate::exit::REFUSED, format!("{name}: {error}"))
+    })?;
     let wanted = args.entry.as_deref();
     let entries: Vec<(usize, &Entry)> = contents
         .entries
@@ -40,7 +46,6 @@ pub fn run(args: &Args, inspect: &InspectArgs) -> Result<u8, Failure> {
     if let (Some(wanted), []) = (wanted, &entries[..]) {
         return Err(Failure::new(crate::exit::REFUSED, format!("{}: no entry is '{wanted}'", inspect.file.display())));
     }
-    let name = inspect.file.display().to_string();
     if inspect.json {
         println!("{}", whole(&name, bytes.len(), &contents, &entries));
     } else {
@@ -63,17 +68,34 @@ fn whole(name: &str, bytes: usize, contents: &Contents, entries: &[(usize, &Entr
         ("file", Json::from(name)),
         ("bytes", Json::from(bytes as u64)),
         ("kind", Json::from(contents.kind.to_string())),
+        ("error", Json::Null),
+        ("error_code", Json::Null),
         ("containers", Json::List(containers.collect())),
         ("entries", Json::List(entries.iter().map(|(index, entry)| entry_json(*index, entry)).collect())),
     ])
 }
 
+/// What is said of a file that cannot be opened: the same keys, and nothing in it.
+fn refused(name: &str, bytes: usize, error: &ContainerError) -> Json {
+    Json::object([
+        ("schema", Json::from("kfdrun-inspect")),
+        ("schema_version", Json::from(SCHEMA_VERSION)),
+        ("file", Json::from(name)),
+        ("bytes", Json::from(bytes as u64)),
+        ("kind", Json::Null),
+        ("error", Json::from(error.to_string())),
+        ("error_code", Json::from(error.code())),
+        ("containers", Json::List(Vec::new())),
+        ("entries", Json::List(Vec::new())),
+    ])
+}
+
 fn entry_json(index: usize, entry: &Entry) -> Json {
     let code = entry.code_target().map(|_| CodeObject::parse(&entry.data));
-    let (object, error) = match &code {
-        None => (Json::Null, Json::Null),
-        Some(Ok(code)) => (code_json(code), Json::Null),
-        Some(Err(error)) => (Json::Null, Json::from(error.to_string())),
+    let (object, error, error_code) = match &code {
+        None => (Json::Null, Json::Null, Json::Null),
+        Some(Ok(code)) => (code_json(code), Json::Null, Json::Null),
+        Some(Err(error)) => (Json::Null, Json::from(error.to_string()), Json::from(error.code())),
     };
     Json::object([
         ("index", Json::from(index as u64)),
@@ -86,6 +108,7 @@ fn entry_json(index: usize, entry: &Entry) -> Json {
         ("content", Json::from(entry.content.to_string())),
         ("code_object", object),
         ("error", error),
+        ("error_code", error_code),
     ])
 }
 
@@ -174,7 +197,6 @@ fn kind(kind: KernelKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use elf::container::{self, Limits};
 
     /// As text and as JSON.
     fn both(name: &str, bytes: &[u8]) -> (String, String) {

@@ -32,7 +32,7 @@ pub fn annotated(kernel: &KernelMetadata, segment: &Kernarg) -> String {
     text
 }
 
-/// Addresses in hexadecimal, other numbers of the usual sizes in decimal.
+/// Addresses in hexadecimal, other numbers of the usual sizes in decimal, as their type has them if it is known.
 fn value(arg: &Arg, bytes: &[u8]) -> Option<String> {
     if !matches!(bytes.len(), 1 | 2 | 4 | 8) {
         return None;
@@ -57,7 +57,14 @@ fn value(arg: &Arg, bytes: &[u8]) -> Option<String> {
     if let Some(why) = absent.filter(|_| value == 0) {
         return Some(format!("null: {why}"));
     }
-    Some(if is_address { format!("{value:#x}") } else { value.to_string() })
+    let signed = ["char", "short", "int", "long"].iter().any(|name| arg.type_name == Some(name));
+    Some(match (arg.type_name, bytes.len()) {
+        _ if is_address => format!("{value:#x}"),
+        (Some("float"), 4) => f32::from_bits(value as u32).to_string(),
+        (Some("double"), 8) => f64::from_bits(value).to_string(),
+        (_, size) if signed => (((value << (64 - 8 * size)) as i64) >> (64 - 8 * size)).to_string(),
+        _ => value.to_string(),
+    })
 }
 
 #[cfg(test)]

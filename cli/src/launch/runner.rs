@@ -96,7 +96,7 @@ impl<'a> Runner<'a> {
                 Ok(Finished::Completed) => times.extend(self.gpu.timestamps()?.map(|(start, end)| end - start)),
                 Ok(Finished::Left) => {
                     let (signal, value) = stopped.unwrap_or_default();
-                    let report = self.gpu.report(image, kernel.name());
+                    let report = self.gpu.report(image);
                     let stop = Stop::Interrupted { kernel: kernel.name().to_owned(), signal, value, report };
                     return Err(loader::Error::from(stop).into());
                 }

@@ -74,3 +74,25 @@ pub enum ContainerError {
         cause: Box<ContainerError>,
     },
 }
+
+impl ContainerError {
+    /// A word for what is wrong, the same in every version; the text may change.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ContainerError::Foreign(error) => error.code(),
+            ContainerError::Header(error) => error.code(),
+            ContainerError::CutMagic { .. } => "truncated",
+            ContainerError::TextBundle => "text-bundle",
+            ContainerError::Kpack => "kpack",
+            ContainerError::Bundle(_) => "offload-bundle",
+            ContainerError::Compressed(_) => "compressed-bundle",
+            ContainerError::OffloadBinary(_) => "offload-binary",
+            ContainerError::Host(_) => "host-elf",
+            ContainerError::Stray { .. } => "stray-bytes",
+            ContainerError::Zeros { .. } => "zeros",
+            ContainerError::Entries { .. } => "too-many-entries",
+            ContainerError::Nested { .. } => "nested",
+            ContainerError::In { cause, .. } => cause.code(),
+        }
+    }
+}

@@ -52,12 +52,14 @@ fn nothing_for_the_device() {
          gfx90a:xnack+"
     );
     // With one code object there is one reason.
-    let why = "the image is for gfx1100, the device is gfx1151: compile with -mcpu=gfx1151";
+    let why = "the image is for gfx1100, the device is gfx1151: they are of one family and not the same; compile with \
+               -mcpu=gfx1151, or with -mcpu=gfx11-generic for both";
     assert_eq!(choice(&fat(&["gfx1100"]), "gfx1151", None), why);
     assert_eq!(choice(&code("gfx1100"), "gfx1151", None), why);
     assert_eq!(
         choice(&code("gfx90a:xnack+"), "gfx90a:sramecc+:xnack-", None),
-        "the image is for gfx90a:xnack+, with xnack on; the device, gfx90a:sramecc+:xnack-, has it off"
+        "the image is for gfx90a:xnack+, with xnack on; the device, gfx90a:sramecc+:xnack-, has it off: compile with \
+         -mcpu=gfx90a to run with either setting"
     );
     // What is there for the device, but not as a code object.
     let other = code("gfx900");

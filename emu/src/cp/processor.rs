@@ -468,6 +468,11 @@ impl Queue {
             let detail = format!("{}; queue_inactive_signal is null, so nobody can be asked", fault.detail);
             return Err(Stop::Fault(Box::new(Fault { detail, ..fault })));
         }
+        let queue_id = shared.setup.queue_id;
+        shared
+            .setup
+            .kernel
+            .note(|| format!("queue {queue_id} asks with queue_inactive_signal {bits:#x}: {}", fault.detail));
         signal::set_bits(shared, bus, handle, bits).map_err(bus_stop)?;
         // The host was asked, so the answer is waited for.
         self.look(shared, bus, false, |bus| {

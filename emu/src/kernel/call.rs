@@ -92,10 +92,17 @@ handlers! {
 
 /// One ioctl on an open `/dev/kfd`.
 pub fn ioctl(kernel: &Arc<Kernel>, process: &Arc<Process>, request: u32, arg: &mut [u8]) -> Result<(), Errno> {
-    let info = IoctlInfo::of(request).ok_or(Errno::ENOTTY)?;
+    let unknown = || {
+        kernel.note(|| {
+            let (errno, minor) = (Errno::ENOTTY, kernel.options.rules.interface_minor());
+            format!("request {request:#x}: {errno}: number {:#04x} is not one of interface 1.{minor}", request & 0xff)
+        });
+        Errno::ENOTTY
+    };
+    let info = IoctlInfo::of(request).ok_or_else(unknown)?;
     // What is newer than the interface version that is told is beyond the end of the table.
     let known = info.since <= kernel.options.rules.interface_minor();
-    let handler = handler(info.nr).filter(|_| known).ok_or(Errno::ENOTTY)?;
+    let handler = handler(info.nr).filter(|_| known).ok_or_else(unknown)?;
     if process.pid != std::process::id() {
         return Err(Errno::EBADF);
     }

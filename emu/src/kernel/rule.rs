@@ -34,7 +34,9 @@ pub fn check<F>(kernel: &Kernel, call: &str, rules: &[Rule<F>], facts: &F) -> Re
     let Some(broken) = rules.iter().find(|rule| !(rule.holds)(facts)) else { return Ok(()) };
     kernel.note(|| {
         let value = (broken.value)(facts);
-        format!("{call}: {}: {}; it is {value} ({value:#x})", broken.errno, broken.text)
+        // Addresses are not for reading in decimal.
+        let decimal = if value < 1 << 32 { format!("{value} ({value:#x})") } else { format!("{value:#x}") };
+        format!("{call}: {}: {}; it is {decimal}", broken.errno, broken.text)
     });
     Err(broken.errno)
 }

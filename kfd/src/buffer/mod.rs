@@ -275,7 +275,9 @@ impl Buffer {
             return Err(Error::NotMapped { purpose: self.purpose, n_success });
         }
         self.mapped = true;
-        self.device.ledger().add(self.va, self.size, self.bytes, self.purpose);
+        let range = self.va.0..self.va.0.saturating_add(self.size);
+        let gpu = self.device.gpu_id();
+        self.device.kfd().ledger().add(range, self.bytes, self.purpose, gpu, self.flags, self.host.is_some());
         Ok(())
     }
 
@@ -296,7 +298,7 @@ impl Buffer {
 
     /// Names the buffer in reports on stray addresses: [`Device::nearest_buffer`].
     pub fn set_name(&self, name: String) {
-        self.device.ledger().rename(self.va, name);
+        self.device.kfd().ledger().rename(self.va, name);
     }
 
     /// What it is for.
@@ -429,11 +431,13 @@ pub(crate) fn map_to(device: &Device, handle: u64) -> Result<u32> {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let kfd = self.device.kfd();
+        if self.mapped {
+            kfd.ledger().free(self.va);
+        }
         if kfd.is_leaving() {
             return;
         }
         if let (true, Some(handle)) = (self.mapped, self.handle) {
-            self.device.ledger().free(self.va);
             let gpus = [self.device.gpu_id().0];
             let mut args = uapi::UnmapMemoryFromGpuArgs {
                 handle,

@@ -4,6 +4,10 @@
 //! the packet processor does both (`event_mailbox_ptr`, `event_id`). Memory faults and GPU resets are told through
 //! events of their own types only: a process that waits on neither waits for ever after a fault.
 
+mod fault;
+
+pub use fault::{HwException, MemoryFault};
+
 use crate::buffer::{Buffer, KeptBuffer, Kind, map_to};
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -247,109 +251,6 @@ pub enum Fired {
     Memory(MemoryFault),
     /// A hardware exception; the queues of the process on that GPU will not run again.
     HwException(HwException),
-}
-
-/// A memory fault as the driver reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryFault {
-    /// GPU.
-    pub gpu: GpuId,
-    /// Address, rounded down to a page.
-    pub va: GpuVa,
-    /// The reasons as they came.
-    pub raw: uapi::MemoryExceptionFailure,
-    /// `MEM_ERR_*` as it came.
-    pub error_type: u32,
-}
-
-impl From<uapi::HsaMemoryExceptionData> for MemoryFault {
-    fn from(data: uapi::HsaMemoryExceptionData) -> MemoryFault {
-        MemoryFault { gpu: GpuId(data.gpu_id), va: GpuVa(data.va), raw: data.failure, error_type: data.error_type }
-    }
-}
-
-impl std::fmt::Display for MemoryFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let uapi::MemoryExceptionFailure { not_present, read_only, no_execute, imprecise } = self.raw;
-        write!(f, "memory fault on gpu_id {} at {}: {}", self.gpu, self.va, self.reasons().join(", "))?;
-        if imprecise != 0 {
-            write!(f, " (the address is not exact)")?;
-        }
-        write!(
-            f,
-            " [NotPresent={not_present} ReadOnly={read_only} NoExecute={no_execute} imprecise={imprecise} ErrorType={}]",
-            self.error_type
-        )
-    }
-}
-
-impl MemoryFault {
-    /// Every reason that is set, in words.
-    pub fn reasons(&self) -> Vec<&'static str> {
-        let mut reasons = Vec::new();
-        let flags = [
-            (self.raw.not_present, "no page is mapped there"),
-            (self.raw.read_only, "store to a page that may only be read"),
-            (self.raw.no_execute, "instruction fetch from a page that may not be executed"),
-        ];
-        reasons.extend(flags.iter().filter(|(flag, _)| *flag != 0).map(|(_, reason)| *reason));
-        match self.error_type {
-            uapi::MEM_ERR_NO_RAS => {}
-            uapi::MEM_ERR_SRAM_ECC => reasons.push("uncorrectable error in on-chip memory"),
-            uapi::MEM_ERR_POISON_CONSUMED => reasons.push("damaged (poisoned) data was read"),
-            uapi::MEM_ERR_GPU_HANG => reasons.push("the GPU hangs"),
-            _ => reasons.push("unknown ErrorType"),
-        }
-        if reasons.is_empty() {
-            reasons.push("the driver gave no reason");
-        }
-        reasons
-    }
-}
-
-/// A hardware exception as the driver reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HwException {
-    /// GPU.
-    pub gpu: GpuId,
-    /// `HW_EXCEPTION_*_RESET` as it came.
-    pub reset_type: u32,
-    /// `HW_EXCEPTION_GPU_HANG` or `HW_EXCEPTION_ECC` as it came.
-    pub reset_cause: u32,
-    /// The contents of the device memory are gone.
-    pub memory_lost: bool,
-}
-
-impl From<uapi::HsaHwExceptionData> for HwException {
-    fn from(data: uapi::HsaHwExceptionData) -> HwException {
-        HwException {
-            gpu: GpuId(data.gpu_id),
-            reset_type: data.reset_type,
-            reset_cause: data.reset_cause,
-            memory_lost: data.memory_lost != 0,
-        }
-    }
-}
-
-impl std::fmt::Display for HwException {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let reset = match self.reset_type {
-            uapi::HW_EXCEPTION_WHOLE_GPU_RESET => "the whole GPU was reset",
-            uapi::HW_EXCEPTION_PER_ENGINE_RESET => "an engine was reset",
-            _ => "unknown reset",
-        };
-        let cause = match self.reset_cause {
-            uapi::HW_EXCEPTION_GPU_HANG => "it hung",
-            uapi::HW_EXCEPTION_ECC => "uncorrectable memory error",
-            _ => "unknown cause",
-        };
-        let lost = if self.memory_lost { "device memory is lost" } else { "device memory is kept" };
-        let Self { gpu, reset_type, reset_cause, .. } = self;
-        write!(
-            f,
-            "hardware exception on gpu_id {gpu}: {reset} ({cause}), {lost} [reset_type={reset_type} reset_cause={reset_cause}]"
-        )
-    }
 }
 
 #[cfg(test)]

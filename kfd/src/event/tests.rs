@@ -81,9 +81,9 @@ fn a_memory_fault() {
     let Wait::Fired(fired) = events.wait(&[&signal, &memory, &hw], None).unwrap() else { panic!() };
     let [Fired::Memory(fault)] = fired[..] else { panic!("{fired:?}") };
     assert_eq!((fault.gpu, fault.va), (GpuId(56387), GpuVa(0x7f00_0000_3000)));
-    insta::assert_snapshot!(fault, @"memory fault on gpu_id 56387 at 0x7f0000003000: no page is mapped there, store to a page that may only be read [NotPresent=1 ReadOnly=1 NoExecute=0 imprecise=0 ErrorType=0]");
+    insta::assert_snapshot!(fault, @"memory fault on gpu_id 56387 at 0x7f0000003000: NotPresent=1 ReadOnly=1 NoExecute=0 imprecise=0 ErrorType=0: no page is mapped there, store to a page that may only be read");
     let silent = MemoryFault { raw: uapi::MemoryExceptionFailure { imprecise: 1, ..Default::default() }, ..fault };
-    insta::assert_snapshot!(silent, @"memory fault on gpu_id 56387 at 0x7f0000003000: the driver gave no reason (the address is not exact) [NotPresent=0 ReadOnly=0 NoExecute=0 imprecise=1 ErrorType=0]");
+    insta::assert_snapshot!(silent, @"memory fault on gpu_id 56387 at 0x7f0000003000: NotPresent=0 ReadOnly=0 NoExecute=0 imprecise=1 ErrorType=0: the driver gave no reason bits (imprecise: the access was elsewhere or earlier, the address is not exact)");
     assert_eq!(
         MemoryFault { raw: Default::default(), error_type: 2, ..fault }.reasons(),
         ["damaged (poisoned) data was read"]
@@ -102,7 +102,7 @@ fn a_reset() {
     let [signal, memory, hw] = three(&events);
     let Wait::Fired(fired) = events.wait(&[&signal, &memory, &hw], None).unwrap() else { panic!() };
     let [Fired::HwException(exception)] = fired[..] else { panic!("{fired:?}") };
-    insta::assert_snapshot!(exception, @"hardware exception on gpu_id 56387: the whole GPU was reset (it hung), device memory is lost [reset_type=0 reset_cause=0]");
+    insta::assert_snapshot!(exception, @"hardware exception on gpu_id 56387: reset_type=0 reset_cause=0 memory_lost=1: the whole GPU was reset (it hung), device memory is lost");
 }
 
 #[test]

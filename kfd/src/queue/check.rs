@@ -20,6 +20,8 @@ pub struct Check {
     pub pass: bool,
     /// Where the rule, or the value it expects, comes from.
     pub origin: &'static str,
+    /// There are two sources for what is expected, and they disagree.
+    pub disputed: bool,
 }
 
 /// CREATE_QUEUE failed.
@@ -55,15 +57,22 @@ pub(super) struct Buffers<'a> {
 pub(super) fn checks(args: &CreateQueueArgs, buffers: &Buffers<'_>) -> Vec<Check> {
     const IOCTL: &str = "kfd_ioctl.h";
     const MAPPING: &str = "its mapping";
-    const FORMULA: &str = "the kernel's formula, computed here";
+    const KERNEL: &str = "from the kernel: topology";
+    const FORMULA: &str = "computed here by the kernel's formula";
+    const BOTH: &str = "slices from the kernel: topology; debug computed here";
     let mut checks = Vec::new();
     let mut check = |field, value: String, rule: String, pass, origin| {
-        checks.push(Check { field, value, rule, pass, origin });
+        checks.push(Check { field, value, rule, pass, origin, disputed: false });
     };
     let save = buffers.save;
-    let size_origin = match save.origin {
-        Origin::Topology => "sysfs properties",
-        Origin::Formula => FORMULA,
+    let (size_origin, whole_origin) = match save.origin {
+        Origin::Topology => (KERNEL, BOTH),
+        Origin::Formula => (FORMULA, FORMULA),
+    };
+    // Two sources that disagree are worth a look: one of them is not what the kernel checks against.
+    let size_rule = |expected: u32, formula: u32| match expected == formula {
+        true => is(expected.into()),
+        false => format!("= {expected} as told; {formula} as computed here: they differ"),
     };
 
     let percentage = args.queue_percentage & 0xff;
@@ -107,13 +116,21 @@ pub(super) fn checks(args: &CreateQueueArgs, buffers: &Buffers<'_>) -> Vec<Check
     let address = args.ctx_save_restore_address;
     check("ctx_save_restore_address", hex(address), starts(context), address == context.va.0, MAPPING);
     let size = args.ctl_stack_size;
-    check("ctl_stack_size", size.to_string(), is(save.control_stack.into()), size == save.control_stack, size_origin);
-    let size = args.ctx_save_restore_size;
-    check("ctx_save_restore_size", size.to_string(), is(save.slice.into()), size == save.slice, size_origin);
+    let rule = size_rule(save.control_stack, save.formula.0);
+    check("ctl_stack_size", size.to_string(), rule, size == save.control_stack, size_origin);
+    let (size, rule) = (args.ctx_save_restore_size, size_rule(save.slice, save.formula.1));
+    check("ctx_save_restore_size", size.to_string(), rule, size == save.slice, size_origin);
     let whole = (u64::from(save.slice) + u64::from(save.debug)) * u64::from(save.num_xcc);
     let whole = whole.next_multiple_of(PAGE_SIZE);
     let rule = format!("= {whole} = page_up(({} + debug {}) * num_xcc {})", save.slice, save.debug, save.num_xcc);
-    check("ctx_save_restore mapping", context.size.to_string(), rule, context.size == whole, FORMULA);
+    check("ctx_save_restore mapping", context.size.to_string(), rule, context.size == whole, whole_origin);
+    for check in &mut checks {
+        check.disputed = match check.field {
+            "ctl_stack_size" => save.control_stack != save.formula.0,
+            "ctx_save_restore_size" => save.slice != save.formula.1,
+            _ => false,
+        };
+    }
     checks
 }
 
@@ -156,6 +173,10 @@ impl CreateQueueError {
             Some((_, advice)) => advice,
             None if self.errno != Errno::EINVAL => return None,
             None if self.checks.iter().any(|check| !check.pass) => "the fields marked FAIL break the kernel's rules",
+            None if self.checks.iter().any(|check| check.disputed) => {
+                "the kernel's own sizes and its formula disagree: look at cwsr_size and ctl_stack_size in \
+                 /sys/class/kfd/kfd/topology/nodes/*/properties; the kernel may have told other sizes than it checks"
+            }
             None => {
                 "every rule known here is kept, so the kernel expects other sizes: echo 'file kfd_queue.c +p' > \
                  /sys/kernel/debug/dynamic_debug/control makes dmesg tell which"

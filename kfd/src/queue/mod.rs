@@ -1,6 +1,7 @@
 //! AQL queues: the ring, the `amd_queue_t` around it, the buffers the kernel wants beside it, CREATE_QUEUE.
 
 mod check;
+mod report;
 
 pub use check::{Check, CreateQueueError, create_queue_rule};
 

@@ -248,6 +248,14 @@ fn refused_for_its_arguments() {
 }
 
 #[test]
+fn the_topology_and_the_formula_disagree() {
+    const GPU: &str = include_str!("../../tests/fixtures/node1-gfx1100");
+    let lines = GPU.replace("cwsr_size 46047232", "cwsr_size 46051328");
+    assert_ne!(lines, GPU);
+    insta::assert_snapshot!(refused(Script::machine().file(PROPERTIES, &lines), Errno::EINVAL).0);
+}
+
+#[test]
 fn refused_for_other_reasons() {
     for errno in [Errno::ENOSPC, Errno::ENOMEM, Errno::ETIME, Errno::ENOTSUPP, Errno::from_raw(libc::EXDEV)] {
         insta::assert_snapshot!(format!("create_queue-{}", errno.name()), refused(Script::machine(), errno).0);

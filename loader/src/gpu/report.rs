@@ -3,15 +3,15 @@
 use super::{Gpu, KERNARG};
 use crate::Image;
 use crate::shadow::shadowed;
-use aql::Packet;
 use elf::{Kernel, ValueKind};
-use kfd::{Buffer, GpuVa, Known};
+use kfd::{GpuVa, Known};
+use std::sync::atomic::Ordering;
 use trace::{Activity, Wave};
 
 /// Kinds of waves that a report lists: same place, same activity.
 const KINDS: usize = 12;
 /// The first pages, where null pointers with an offset lead.
-const NULL_PAGES: u64 = 16 * kfd::PAGE_SIZE;
+pub(super) const NULL_PAGES: u64 = 16 * kfd::PAGE_SIZE;
 
 impl Gpu {
     /// Where the instruction of a fault comes from.
@@ -38,21 +38,43 @@ impl Gpu {
 
     fn around(&self, kernel: &Kernel, va: GpuVa) -> Vec<String> {
         let near = self.device.nearest_buffer(va).filter(|_| va.0 >= NULL_PAGES);
-        let around = near.as_ref().map(|known| {
-            let Known { range, purpose, freed, .. } = known;
-            let what = format!(
-                "{}{purpose}, {:#x}..{:#x}",
-                if *freed { "freed memory: " } else { "" },
-                range.start,
-                range.end
-            );
-            match known.distance(va) {
-                0 => format!("it lies in {what}"),
-                bytes if va.0 < range.start => format!("nearest memory: {what}, which begins {bytes} bytes above"),
-                bytes => format!("nearest memory: {what}, whose last byte is {bytes} bytes below"),
-            }
-        });
+        let around = near.as_ref().map(|known| self.near(known, va));
         around.into_iter().chain(self.argument(kernel, va, near.as_ref())).collect()
+    }
+
+    fn near(&self, known: &Known, va: GpuVa) -> String {
+        let Known { range, purpose, gpu, freed, .. } = known;
+        let what = format!("{purpose}, {:#x}..{:#x}", range.start, range.end);
+        let freed = freed.map(|freed| format!("was freed {:.1} ms ago", freed.elapsed().as_secs_f64() * 1e3));
+        let bytes = |count| if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") };
+        match (known.distance(va), freed) {
+            (0, Some(freed)) => format!("it lies in memory that {freed}: {what}"),
+            (0, None) if *gpu != self.device.gpu_id() => {
+                format!("it lies in {what}, which is mapped on gpu_id {gpu} and not on this GPU")
+            }
+            (0, None) if !known.is_writable() => format!("it lies in {what}, which the GPU may only read"),
+            (0, None) => format!("it lies in {what}"),
+            (distance, freed) => {
+                let freed = freed.map_or(String::new(), |freed| format!(" (which {freed})"));
+                let distance = if va.0 < range.start {
+                    format!("which begins {} above", bytes(distance))
+                } else {
+                    format!("whose last byte is {} below", bytes(distance))
+                };
+                format!("no buffer is there, nor was one lately; nearest memory: {what}{freed}, {distance}")
+            }
+        }
+    }
+
+    /// The packet that runs, for this queue has one at a time.
+    pub(super) fn last_packet(&self, image: &Image) -> Vec<String> {
+        let Some(index) = self.queue.write_index().checked_sub(1) else { return Vec::new() };
+        let mut lines = self.queue.packet(index, &|object| named(image, object)).into_iter();
+        let first = lines.next().map(|first| {
+            let (queue, read, write) = (self.queue.id(), self.queue.read_index(), self.queue.write_index());
+            format!("packet {index} of queue {queue} (read_dispatch_id {read}, write_dispatch_id {write}): {first}")
+        });
+        first.into_iter().chain(lines).chain([format!("  {}", self.queue.neighbours(index))]).collect()
     }
 
     /// The pointer argument of the running kernel that leads to an address: one into the same buffer, or a null one.
@@ -72,31 +94,22 @@ impl Gpu {
         let name = if name.is_empty() { String::new() } else { format!(" '{name}'") };
         Some(match va.0.checked_sub(pointer) {
             _ if pointer == 0 => format!("argument {index}{name} is null"),
-            Some(above) => format!("argument {index}{name} is {pointer:#x}: the address is {above:#x} bytes behind it"),
+            Some(above) => {
+                format!("argument {index}{name} is {pointer:#x}: the address is {above:#x} bytes past its start")
+            }
             None => {
-                format!("argument {index}{name} is {pointer:#x}: the address is {:#x} bytes before it", pointer - va.0)
+                format!(
+                    "argument {index}{name} is {pointer:#x}: the address is {:#x} bytes before its start",
+                    pointer - va.0
+                )
             }
         })
     }
 
     /// What the queue, its oldest packet, the events and the waves are at, line by line, for a kernel that does not end.
-    pub fn report(&self, image: &Image, kernel: &str) -> Vec<String> {
-        let queue = &self.queue;
-        let (read, write) = (queue.read_index(), queue.write_index());
-        let rung = queue.doorbell().last_rung();
-        let mut lines = vec![format!(
-            "queue {}: read_dispatch_id {read}, write_dispatch_id {write}, doorbell {}{}{}",
-            queue.id().0,
-            rung.map_or("never rung".to_owned(), |index| format!("rung with {index}")),
-            nonzero(", queue_inactive_signal ", queue.inactive_value().unwrap_or_default() as u64),
-            nonzero(", exceptions ", queue.exceptions().unwrap_or_default()),
-        )];
-        if rung.map_or(0, |index| index.wrapping_add(1)) < write {
-            lines.push("the doorbell was not rung for the last packet: it takes write_dispatch_id - 1".to_owned());
-        }
-        if let Some(last) = write.checked_sub(1) {
-            lines.extend(self.packet(read.min(last), kernel));
-        }
+    pub fn report(&self, image: &Image) -> Vec<String> {
+        let mut lines = self.bisect();
+        lines.extend(self.queue.report(&|object| named(image, object)));
         let events = [
             ("completion", &self.done),
             ("memory fault", &self.memory_fault),
@@ -114,57 +127,36 @@ impl Gpu {
         lines
     }
 
-    fn packet(&self, index: u64, kernel: &str) -> Vec<String> {
-        let Ok(bytes) = self.queue.slot(index) else { return Vec::new() };
-        let header = u16::from_le_bytes([bytes[0], bytes[1]]);
-        let what = match Packet::from_bytes(&bytes) {
-            Ok(Packet::Invalid) if index < self.queue.read_index() => "taken from the ring".to_owned(),
-            Ok(Packet::Invalid) => "INVALID: it was not published".to_owned(),
-            Ok(packet) => {
-                let fences = aql::Header::from_bits(header).fences();
-                let barrier = if fences.barrier { ", barrier" } else { "" };
-                let (acquire, release) = (fences.acquire.name(), fences.release.name());
-                format!("{}{barrier}, acquire {acquire}, release {release}", packet.packet_type().name())
-            }
-            Err(error) => error.to_string(),
+    /// Who did not do what: the signal, the event and the read index against what they were at the doorbell.
+    fn bisect(&self) -> Vec<String> {
+        let Ok(value) = self.signal().map(|signal| signal.load(Ordering::Acquire)) else { return Vec::new() };
+        let (age, read) = (self.done.age(), self.queue.read_index());
+        let moved = |what: &str, now: u64, before: u64| match now == before {
+            true => format!("{what}: no, it is {now} as it was at the doorbell"),
+            false => format!("{what}: yes, from {before} to {now}"),
         };
-        let mut lines = vec![format!("oldest packet {index}: header {header:#06x} ({what})")];
-        match Packet::from_bytes(&bytes) {
-            Ok(Packet::KernelDispatch(packet)) => {
-                let [x, y, z] = packet.grid_size;
-                let [a, b, c] = packet.workgroup_size;
-                lines.push(format!(
-                    "  kernel {kernel}, work-group ({a}, {b}, {c}), grid ({x}, {y}, {z}), kernel_object {:#x}, kernarg {:#x}",
-                    packet.kernel_object, packet.kernarg_address
-                ));
-                lines.push(format!("  completion {}", self.signal_text(packet.completion_signal)));
+        let waves = self.device.kfd().system().waves();
+        let current = self.queue.write_index().wrapping_sub(1);
+        let runs = waves.is_some_and(|waves| waves.iter().any(|wave| wave.index == current));
+        let verdict = match (value, age != self.before.age, read != self.before.read) {
+            (0, false, _) => "the kernel has completed, and its interrupt was lost",
+            (0, true, _) => "the kernel has just completed",
+            (_, true, _) => "the event was set and the signal was not: something else sets the same event",
+            _ if runs => "the packet was taken and its kernel has not ended: look at the waves",
+            (_, false, true) => "the packet was taken and its kernel has not ended: look at the waves",
+            (_, false, false) => {
+                "the packet was not taken, or its kernel has not ended: look at the doorbell, the header and the waves"
             }
-            Ok(Packet::BarrierAnd(packet)) => lines.extend(self.dependencies(&packet.dep_signals)),
-            Ok(Packet::BarrierOr(packet)) => lines.extend(self.dependencies(&packet.dep_signals)),
-            _ => {}
-        }
-        lines
-    }
-
-    fn dependencies(&self, signals: &[u64]) -> Vec<String> {
-        let signals = signals.iter().filter(|signal| **signal != 0);
-        signals.map(|signal| format!("  depends on {}", self.signal_text(*signal))).collect()
-    }
-
-    fn signal_text(&self, handle: u64) -> String {
-        let at = GpuVa(handle.wrapping_add(aql::signal::VALUE as u64));
-        match self.peek(&[&self.control], at) {
-            Some(value) => format!("signal {handle:#x} is {}", value as i64),
-            None => format!("signal {handle:#x}"),
-        }
-    }
-
-    /// The doubleword at an address of one of these buffers.
-    fn peek(&self, buffers: &[&Buffer], va: GpuVa) -> Option<u64> {
-        let mut bytes = [0; 8];
-        let buffer = buffers.iter().find(|buffer| buffer.contains(va, 8))?;
-        buffer.read_bytes(va.0 - buffer.va().0, &mut bytes).ok()?;
-        Some(u64::from_le_bytes(bytes))
+        };
+        vec![
+            match value {
+                0 => "signal satisfied: yes, it is 0".to_owned(),
+                value => format!("signal satisfied: no, it is {value}"),
+            },
+            moved("completion event's age moved", age, self.before.age),
+            moved("read_dispatch_id moved", read, self.before.read),
+            format!("so {verdict}"),
+        ]
     }
 
     fn waves(&self, image: &Image, waves: &[Wave]) -> Vec<String> {
@@ -190,7 +182,7 @@ impl Gpu {
                 lines.push(format!("    next pc {:#x}{place}{instruction}; EXEC {:#x}", wave.pc, wave.exec));
             }
             lines.extend(image.source_lines(wave.pc).first().map(|line| format!("    source: {line}")));
-            lines.extend(wave.touched.map(|va| format!("    last touched {}", self.memory_text(image, GpuVa(va)))));
+            lines.extend(wave.touched.map(|va| format!("    last touched {}", self.memory_text(GpuVa(va)))));
         }
         if kinds.len() > KINDS {
             lines.push(format!("  and {} other places", kinds.len() - KINDS));
@@ -198,15 +190,19 @@ impl Gpu {
         lines
     }
 
-    fn memory_text(&self, image: &Image, va: GpuVa) -> String {
+    fn memory_text(&self, va: GpuVa) -> String {
         let known = self.device.nearest_buffer(va).filter(|known| known.distance(va) == 0);
         let what = known.map_or(String::new(), |known| format!(" in {}", known.purpose));
-        let value = self.peek(&[image.buffer(), &self.control], va);
-        let value = value.map_or(String::new(), |value| format!(", which holds {:#x} now", value as u32));
+        // The word at the address: half of a double word.
+        let value = self.device.kfd().peek(GpuVa(va.0 & !7)).map(|value| (value >> (va.0 % 8 / 4 * 32)) as u32);
+        let value = value.map_or(String::new(), |value| format!(", which holds {value:#x} now"));
         format!("{va}{what}{value}")
     }
 }
 
-fn nonzero(what: &str, value: u64) -> String {
-    if value == 0 { String::new() } else { format!("{what}{value:#x}") }
+/// The kernel of a descriptor address.
+fn named(image: &Image, kernel_object: u64) -> Option<String> {
+    let vaddr = image.vaddr(kernel_object)?;
+    let kernel = image.code().kernels().iter().find(|kernel| kernel.descriptor_vaddr == vaddr)?;
+    Some(kernel.name().to_owned())
 }
