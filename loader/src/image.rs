@@ -148,7 +148,7 @@ impl<'a> Image<'a> {
         self.tail.start
     }
 
-    /// A kernel by name: [`names::find`](crate::names::find).
+    /// A kernel by name, as [`crate::names::find`] does.
     pub fn kernel(&self, name: &str) -> Result<&Kernel<'a>, Error> {
         crate::names::find(&self.code, name)
     }

@@ -78,7 +78,7 @@ impl Port {
     }
 
     /// Receives a block a lane: its size and up to 56 bytes, then 64 bytes a packet until the longest lane is done.
-    /// An oversized block is cut at [`LARGEST`].
+    /// An oversized block is cut at `LARGEST`.
     pub async fn receive_blocks(&self) -> Vec<Vec<u8>> {
         self.receive().await;
         let mut blocks = vec![Vec::new(); 64];

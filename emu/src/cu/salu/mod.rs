@@ -1,8 +1,8 @@
 //! Scalar operations: SOP1, SOP2, SOPK, SOPC, SOPP.
 //!
-//! [`alu`] holds the integer operations as a table from mnemonics to functions of their operands, [`float`] those on
-//! floating point (GFX12), [`exec`] those that rewrite EXEC, [`branch`] branches that divide EXEC, [`control`] other branches, barriers, messages and waits, and
-//! [`hwreg`] the hardware registers. Names of all generations stand side by side.
+//! `alu` holds the integer operations as a table from mnemonics to functions of their operands, `float` those on
+//! floating point (GFX12), `exec` those that rewrite EXEC, `branch` branches that divide EXEC, `control` other branches, barriers, messages and waits, and
+//! `hwreg` the hardware registers. Names of all generations stand side by side.
 
 mod alu;
 mod branch;

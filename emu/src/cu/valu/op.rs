@@ -1,6 +1,6 @@
 //! Operations and the handlers made of them.
 //!
-//! An operation says what one lane does. [`body`] runs it over the lanes of a wave: sources are found, results of a
+//! An operation says what one lane does. `body` runs it over the lanes of a wave: sources are found, results of a
 //! chunk of lanes computed before any is written, EXEC applied. It is compiled for each vector width of the host, where the compiler turns the inner loop into vector instructions.
 
 use super::general;

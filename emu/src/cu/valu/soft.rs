@@ -1,7 +1,7 @@
 //! Floating-point arithmetic in integers, for rounding modes other than to nearest even, and where the host has no
 //! instruction with a single rounding.
 //!
-//! A finite number is `mantissa * 2^exponent`, exactly; results are rounded once, by [`pack`].
+//! A finite number is `mantissa * 2^exponent`, exactly; results are rounded once, by `pack`.
 
 /// A binary format.
 #[derive(Clone, Copy)]
