@@ -1,6 +1,6 @@
 //! How close operations come to hardware, and which of those that are not exact a run met.
 //!
-//! Every operation states its fidelity where it is defined: [`Inst`](super::inst::Inst)s cannot be made without one.
+//! Every operation states its fidelity where it is defined: [`Inst`]s cannot be made without one.
 
 use super::inst::{Extra, Inst};
 use super::wave::Wave;
