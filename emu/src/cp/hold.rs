@@ -79,9 +79,9 @@ impl Hold {
         self.runlist.release(self.key);
     }
 
-    /// Whether other queues wait for a slot.
-    pub fn contended(&self) -> bool {
-        self.runlist.contended()
+    /// Whether a slot is free that nobody else wants.
+    pub fn has_room(&self) -> bool {
+        self.runlist.has_room()
     }
 
     /// Whether the queue, which has a packet in hand or not, should give its slot to another.

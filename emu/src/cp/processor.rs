@@ -86,10 +86,10 @@ struct Processor<'a> {
 }
 
 impl Processor<'_> {
-    /// Whether a queue without a hardware slot is worth one: when others want it, only with packets to take.
+    /// Whether a queue without a hardware slot is worth one: when none is free, only with packets to take.
     fn has_work(&self) -> bool {
         match self.index {
-            Some(index) if self.shared.hold.contended() => {
+            Some(index) if !self.shared.hold.has_room() => {
                 let written = self.bus.load_u64(self.shared.setup.write_index, "write_dispatch_id");
                 written.map_or(true, |written| written > index)
             }

@@ -83,6 +83,12 @@ impl Runlist {
         self.contended.load(Ordering::Relaxed)
     }
 
+    /// Whether a slot is free and nobody waits for it.
+    pub fn has_room(&self) -> bool {
+        let state = self.state();
+        state.mapped.len() < self.slots && state.waiting.is_empty()
+    }
+
     /// Waits for a slot, and calls `wait` before it has to. False: `cancelled` held first.
     pub fn acquire(&self, key: Key, priority: u32, wait: impl FnOnce(), cancelled: impl Fn() -> bool) -> bool {
         let mut state = self.state();
@@ -190,6 +196,27 @@ mod tests {
             assert!(list.must_yield(high, true));
             list.release(high);
             assert!(other.join().unwrap());
+        });
+        // A priority can change while others wait.
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| list.acquire(high, 7, || {}, || false));
+            while !list.contended() {
+                std::thread::yield_now();
+            }
+            list.set_priority(low, 9);
+            list.set_priority(high, 10);
+            let state = list.state();
+            let of =
+                |entries: &BTreeMap<Key, Entry>| -> Vec<u32> { entries.values().map(|entry| entry.priority).collect() };
+            assert_eq!((of(&state.mapped), of(&state.waiting)), (vec![9], vec![10]));
+            drop(state);
+            assert!(list.must_yield(low, false));
+            list.release(low);
+            assert!(other.join().unwrap());
+            list.release(high);
+            assert!(list.has_room());
+            assert!(list.acquire(low, 7, || {}, || false));
+            assert!(!list.has_room());
         });
         // Who is told to stop does not wait for ever.
         assert!(!list.acquire(high, 8, || {}, || true));

@@ -200,6 +200,13 @@ fn idle_queues_give_their_slots_to_others() {
             assert_eq!(queue.read_index(), round + 1);
         }
     }
+    // Without work nobody wants a slot.
+    let runlist = &client.driver.kernel().devices[0].runlist;
+    until(|| !runlist.contended());
+    for _ in 0..10 {
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(!runlist.contended());
+    }
 }
 
 #[test]

@@ -2,12 +2,15 @@
 
 mod close;
 mod criu;
+mod cwsr;
 mod debug;
 mod dmabuf;
 mod event;
 mod exception;
 mod gws;
+mod hws;
 mod interface;
+mod local_memory;
 mod memory;
 mod open_close;
 mod packet;
@@ -29,7 +32,10 @@ pub fn all() -> Vec<&'static Case> {
         topology::CASES,
         event::CASES,
         memory::CASES,
+        local_memory::CASES,
         queue::CASES,
+        cwsr::CASES,
+        hws::CASES,
         gws::CASES,
         packet::CASES,
         exception::CASES,

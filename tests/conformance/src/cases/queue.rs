@@ -280,64 +280,6 @@ cases! { "KFDQMTest", s:
         s.ok("DESTROY_QUEUE of the paused queue", queue.destroy());
     }
 
-    risky gpu pause_a_kernel "a queue pauses in the middle of a kernel: its waves are saved, and go on when it is resumed" {
-        let gpu = s.gpu()?;
-        let spin = gpu.kernel(Code::Spin)?;
-        let queue = gpu.queue(64)?;
-        let (good, queue_id) = (queue.parts.args, queue.id());
-        let room = vec![0u8; gpu.save.total as usize];
-        let update = |queue_percentage| {
-            let (ring_base_address, ring_size, queue_priority) = (good.ring_base_address, good.ring_size, 7);
-            s.call(&mut UpdateQueueArgs { ring_base_address, ring_size, queue_percentage, queue_priority, queue_id })
-        };
-        let used = || {
-            let ctl_stack_address = room.as_ptr() as u64;
-            let mut args = GetQueueWaveStateArgs { queue_id, ctl_stack_address, ..Default::default() };
-            s.call(&mut args).map(|()| (args.ctl_stack_used_size, args.save_area_used_size))
-        };
-        update(0)?;
-        let idle = used();
-        update(100)?;
-        queue.submit(dispatch(&spin, 0).to_bytes());
-        std::thread::sleep(Duration::from_millis(50));
-        let paused = update(0);
-        let busy = used();
-        let resumed = update(100);
-        std::thread::sleep(Duration::from_millis(10));
-        let again = [update(0), used().map(drop)];
-        s.value("an idle queue's control stack and waves", format!("{idle:?}"), "Ok((0, 0))");
-        s.ok("pause", paused);
-        s.value("a wave is saved", busy.is_ok_and(|(stack, waves)| stack > 0 && waves > 0), true);
-        s.ok("resume", resumed);
-        for result in again {
-            s.ok("pause again, and its state", result);
-        }
-        s.ok("DESTROY_QUEUE of the paused queue", queue.destroy());
-        s.ok("its buffers unmap and free", queue.parts.free(&gpu));
-    }
-
-    risky gpu oversubscribed "more queues than the hardware has slots for: all have their turn, whatever the others do" {
-        let gpu = s.gpu()?;
-        let (spin, end) = (gpu.kernel(Code::Spin)?, gpu.kernel(Code::End)?);
-        let slots = gpu.node.properties.num_cp_queues.unwrap_or(0);
-        let signals = gpu.memory(4096, SHARED)?;
-        let (first, second) = (signals.signal(0, 1), signals.signal(64, 1));
-        let queues = (0..slots + 2).map(|_| gpu.queue(64)).collect::<Result<Vec<_>, _>>()?;
-        let (working, others) = queues.split_at(2);
-        for queue in others {
-            queue.submit(dispatch(&spin, 0).to_bytes());
-        }
-        // One waits for the other, and neither has a slot of its own.
-        let barrier = aql::BarrierAnd { dep_signals: [first.va, 0, 0, 0, 0], completion_signal: second.va, ..Default::default() };
-        working[0].submit(barrier.to_bytes());
-        std::thread::sleep(Duration::from_millis(20));
-        working[1].submit(dispatch(&end, first.va).to_bytes());
-        s.value("the kernel's signal", first.wait(0), 0);
-        s.value("the signal of who waited for it", second.wait(0), 0);
-        let failed = queues.iter().filter(|queue| queue.destroy().is_err()).count();
-        s.value("queues that could not be destroyed", failed, 0);
-    }
-
     safe gpu wave_state "the wave state is of a paused queue: EINVAL while it is active" {
         let gpu = s.gpu()?;
         let queue = gpu.queue(64)?;

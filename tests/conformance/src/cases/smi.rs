@@ -2,7 +2,7 @@
 
 use super::tools::NO_GPU;
 use crate::case::cases;
-use crate::gpu::{Code, dispatch};
+use crate::gpu::{Code, SHARED, dispatch};
 use kfd::Errno;
 use kfd::uapi::*;
 use std::time::{Duration, Instant};
@@ -56,6 +56,7 @@ cases! { "SMIEvents", s:
         };
         s.call(&mut args)?;
         s.ok("MAP", gpu.map(args.handle, &[gpu.id]).0);
+        let queue = gpu.queue(64)?;
         s.ok("munmap of the memory", s.munmap(user, 4096));
         let mut text = String::new();
         until(|| {
@@ -73,6 +74,11 @@ cases! { "SMIEvents", s:
             s.value("trigger, or whether it was put off", word(line, 4), last);
         }
         s.value("the other client", read(other).map_err(|errno| errno.name()).unwrap_or_else(|name| name), "EAGAIN");
+        let kernel = gpu.kernel(Code::End)?;
+        let signal = gpu.memory(4096, SHARED)?.signal(0, 1);
+        queue.submit(dispatch(&kernel, signal.va).to_bytes());
+        s.value("a dispatch of the queue that runs again: its signal", signal.wait(0), 0);
+        s.ok("DESTROY_QUEUE", queue.destroy());
         s.ok("FREE after UNMAP", gpu.unmap(args.handle, &[gpu.id]).0.and_then(|()| gpu.free(args.handle)));
     }
 
