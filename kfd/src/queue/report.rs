@@ -48,7 +48,7 @@ impl Queue {
                 let [a, b, c] = packet.workgroup_size;
                 let name = kernel(packet.kernel_object).map_or(String::new(), |name| format!("kernel {name}, "));
                 lines.push(format!(
-                    "  {name}{} dimensions: work-group ({a}, {b}, {c}), grid ({x}, {y}, {z}); scratch {} bytes a \
+                    "  {name}dimensions {}: work-group ({a}, {b}, {c}), grid ({x}, {y}, {z}); scratch {} bytes a \
                      work-item, LDS {} bytes",
                     packet.dims, packet.private_segment_size, packet.group_segment_size
                 ));
