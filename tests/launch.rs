@@ -720,8 +720,16 @@ fn kernels_by_their_names_in_the_source() {
         assert_eq!(said(&launch("names.gfx1100", name, &options), 0).0, expected, "{name}");
     }
     for name in ["shapes::scale<float>", "shapes::scale<float>(float*, float)"] {
-        let options = ["--groups", "1", "--group-size", "3", "--arg", "out:f32[3]=1,2,3", "--arg", "f32:3"];
+        let options = ["--groups", "1", "--group-size", "3", "--arg", "out:f32[3]=1,2,3", "--arg", "3"];
         assert_eq!(said(&launch("names.gfx90a", name, &options), 0).0, "0: 3 6 9\n", "{name}");
+    }
+    // The name has the types that the metadata has not.
+    for (second, words) in
+        [("u32:3", "the metadata says by_value, 4 bytes, float; u32 is not float"), ("1e999", "1e999")]
+    {
+        let options = ["--groups", "1", "--group-size", "3", "--arg", "f32[3]", "--arg", second];
+        let (_, stderr) = said(&launch("names.gfx90a", "shapes::scale<float>", &options), 2);
+        assert!(stderr.contains(words), "{stderr}");
     }
     let refused = |name: &str| said(&launch("names.gfx1100", name, &["--groups", "1", "--group-size", "3"]), 126).1;
     let text = [refused("twice"), refused("shapes::scale"), refused("twicf(float*)")].concat();

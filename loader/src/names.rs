@@ -32,6 +32,26 @@ pub fn demangle(name: &str) -> Option<Demangled> {
     Some(Demangled { whole: text(options)?, short: text(options.no_params())? })
 }
 
+/// The types of a C++ function's parameters, as `float*`, without `const`; none when the name does not tell.
+pub fn parameters(name: &str) -> Option<Vec<String>> {
+    let Demangled { whole, short } = demangle(name)?;
+    let list = whole.strip_prefix(&short)?.strip_prefix('(')?.strip_suffix(')')?;
+    let (mut depth, mut types) = (0, vec![String::new()]);
+    for c in list.chars() {
+        match c {
+            '<' | '(' | '[' => depth += 1,
+            '>' | ')' | ']' => depth -= 1,
+            _ => {}
+        }
+        match types.last_mut() {
+            Some(last) if c != ',' || depth > 0 => last.push(c),
+            _ => types.push(String::new()),
+        }
+    }
+    let plain = |name: String| name.replace(" const", "").replace(" volatile", "").trim().to_owned();
+    Some(types.into_iter().map(plain).filter(|name| !name.is_empty() && name != "void").collect())
+}
+
 struct Bounded(String);
 
 impl DemangleWrite for Bounded {
@@ -114,6 +134,10 @@ mod tests {
         assert_eq!(of("_ZN2ns3addIfEEvPT_"), pair("ns::add<float>(float*)", "ns::add<float>"));
         assert_eq!(of("_RNvCs15kBYyAo9fc_7mycrate3foo"), pair("mycrate::foo", "mycrate::foo"));
         assert_eq!((of("scale"), of("_Z"), of("")), (None, None, None));
+        let types = |name| parameters(name).map(|types| types.join("; "));
+        assert_eq!(types("_Z5scalePfj").as_deref(), Some("float*; unsigned int"));
+        assert_eq!(types("_Z3addPKfSt4pairIifE").as_deref(), Some("float*; std::pair<int, float>"));
+        assert_eq!((types("_Z4nonev").as_deref(), types("scale")), (Some(""), None));
         // Each substitution doubles what there is.
         let doubling = format!("_Z1fI{}E", "1aIS0_S0_E".repeat(60));
         assert!(of(&doubling).is_none_or(|(whole, _)| whole.len() <= LONGEST));

@@ -67,12 +67,16 @@ pub fn check<E: From<CheckError>>(
         let expected = explicit.iter().map(|arg| describe(arg)).collect();
         return Err(CheckError::Count { kernel: kernel.name.to_owned(), expected, given: specs.len() }.into());
     }
+    let types = crate::names::parameters(kernel.name).filter(|types| types.len() == explicit.len());
     let mut values = Vec::new();
     for (index, (arg, spec)) in explicit.into_iter().zip(specs).enumerate() {
-        let value = one(arg, spec).map_err(|why| CheckError::Value {
+        // The metadata of C++ and HIP kernels has no types; their mangled names have.
+        let named = types.as_ref().and_then(|types| types.get(index)).map(|name| as_opencl(name));
+        let arg = Arg { type_name: arg.type_name.or(named.as_deref()), ..arg.clone() };
+        let value = one(&arg, spec).map_err(|why| CheckError::Value {
             index,
             text: spec.text.clone(),
-            says: describe(arg),
+            says: describe(&arg),
             why,
         })?;
         values.push(value);
@@ -164,6 +168,22 @@ fn number(arg: &Arg, text: &str) -> Result<Value, String> {
 /// Same size, and both floating-point or neither.
 fn is_alike(a: Element, b: Element) -> bool {
     (a.is_float(), a.size()) == (b.is_float(), b.size())
+}
+
+/// A type of C++ under the name that OpenCL has for it, if it has one.
+fn as_opencl(name: &str) -> String {
+    let (pointee, star) = name.strip_suffix('*').map_or((name, ""), |pointee| (pointee, "*"));
+    let opencl = match pointee {
+        "signed char" => "char",
+        "unsigned char" => "uchar",
+        "unsigned short" => "ushort",
+        "unsigned int" => "uint",
+        "long long" => "long",
+        "unsigned long" | "unsigned long long" => "ulong",
+        "_Float16" => "half",
+        other => other,
+    };
+    format!("{opencl}{star}")
 }
 
 /// What `float*` or `uint4*` points to.
