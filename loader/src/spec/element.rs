@@ -106,7 +106,16 @@ impl Element {
                 Ok(value) => value,
                 Err(_) => super::integer(text).map_err(|_| format!("'{text}' is not a number"))? as f64,
             };
-            return Ok(self.float_bytes(value));
+            // Rounded once, from the text.
+            let bytes = match (self, text.parse::<f32>()) {
+                (E::F32, Ok(single)) => single.to_le_bytes().to_vec(),
+                _ => self.float_bytes(value),
+            };
+            let asks_for_infinity = text.trim_start_matches(['-', '+']).starts_with(['i', 'I']);
+            if self.to_f64(&bytes).is_infinite() && !asks_for_infinity {
+                return Err(format!("{text} does not fit {}: it would become infinite", self.name()));
+            }
+            return Ok(bytes);
         }
         let value = super::integer(text)?;
         let bits = 8 * self.size() as u32;
@@ -225,6 +234,20 @@ mod tests {
         assert_eq!((to_half(65519.9), to_half(65520.0)), (0x7bff, 0x7c00));
         assert_eq!(to_bf16(1.0 + 2f64.powi(-8)), 0x3f80);
         assert_eq!(to_bf16(1.0 + 3.0 * 2f64.powi(-8)), 0x3f82);
+    }
+
+    #[test]
+    fn floats_from_text() {
+        // Halfway between two singles but for its last digits, which a double has lost.
+        let tie = "1.00000005960464477540";
+        assert_eq!(E::F32.parse(tie).unwrap(), tie.parse::<f32>().unwrap().to_le_bytes());
+        assert_ne!(E::F32.parse(tie).unwrap(), E::F32.float_bytes(tie.parse().unwrap()));
+        for (element, text) in [(E::F16, "65520"), (E::F32, "1e39"), (E::F64, "1e309"), (E::Bf16, "-1e39")] {
+            assert!(element.parse(text).unwrap_err().contains("infinite"), "{text}");
+        }
+        for text in ["inf", "-Infinity", "+inf", "65504"] {
+            assert!(E::F16.parse(text).is_ok(), "{text}");
+        }
     }
 
     #[test]
