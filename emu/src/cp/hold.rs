@@ -79,6 +79,12 @@ impl Hold {
         self.runlist.release(self.key);
     }
 
+    /// Whether the queue has a slot.
+    #[cfg(test)]
+    pub fn is_mapped(&self) -> bool {
+        self.runlist.is_mapped(self.key)
+    }
+
     /// Whether a slot is free that nobody else wants.
     pub fn has_room(&self) -> bool {
         self.runlist.has_room()

@@ -156,6 +156,12 @@ impl PacketProcessor {
         *self.shared.units.lock().unwrap_or_else(PoisonError::into_inner) = Some(units);
     }
 
+    /// Whether the queue has a hardware slot.
+    #[cfg(test)]
+    pub fn is_mapped(&self) -> bool {
+        self.shared.hold.is_mapped()
+    }
+
     /// Waves of the paused queue that were not at their end.
     pub fn saved_waves(&self) -> u32 {
         self.shared.hold.saved_waves()

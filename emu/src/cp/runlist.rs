@@ -83,6 +83,12 @@ impl Runlist {
         self.contended.load(Ordering::Relaxed)
     }
 
+    /// Whether a queue has a slot.
+    #[cfg(test)]
+    pub fn is_mapped(&self, key: Key) -> bool {
+        self.state().mapped.contains_key(&key)
+    }
+
     /// Whether a slot is free and nobody waits for it.
     pub fn has_room(&self) -> bool {
         let state = self.state();

@@ -133,7 +133,9 @@ mod tests {
     fn requests_came_with_versions() {
         for (rules, minor, export, runtime) in [
             (Rules::Linux6_1, 11, Err(libc::ENOTTY), Err(libc::ENOTTY)),
+            (Rules::Linux6_12Early, 17, Err(libc::EINVAL), Ok(())),
             (Rules::Linux6_12, 17, Err(libc::EINVAL), Ok(())),
+            (Rules::Current, 18, Err(libc::EINVAL), Ok(())),
         ] {
             let client = client(rules);
             let mut version = GetVersionArgs::default();

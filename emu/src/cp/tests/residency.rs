@@ -188,6 +188,28 @@ fn more_queues_than_slots() {
 }
 
 #[test]
+fn a_queue_without_a_slot_does_not_hear_its_doorbell() {
+    let client = Client::new(&[Target::Gfx1201]);
+    let spin = load(&client, Target::Gfx1201, SPIN_GFX1201, 0);
+    let idle = client.queue(64, AmdQueue::default());
+    let busy: Vec<_> = (0..5).map(|_| client.queue(64, AmdQueue::default())).collect();
+    for queue in &busy {
+        queue.submit(packet(&spin, 0, 0, true));
+    }
+    let id = idle.parts.args.queue_id;
+    let process = client.driver.process().unwrap();
+    until(|| !process.lock().queues[&id].processor.is_mapped());
+    // Five kernels keep the four slots busy. The write index is what the scheduler looks at.
+    idle.parts.ring.write(0, &nothing(0));
+    idle.ring(0);
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!((idle.read_index(), idle.header(0)), (0, 3));
+    idle.parts.control.u64(56).store(1, Ordering::SeqCst);
+    until(|| idle.read_index() == 1);
+    assert!(busy.iter().all(|queue| queue.read_index() == 0));
+}
+
+#[test]
 fn idle_queues_give_their_slots_to_others() {
     let client = Client::new(&[Target::Gfx1201]);
     let buffer = signals(&client);

@@ -27,8 +27,6 @@ rules! {
         EINVAL "handle names a GPU of the process": f.handle >> 32 => f.known_gpu;
         EINVAL "handle names a buffer": f.handle => f.kind.is_some();
         EPERM "the buffer is not USERPTR": f.handle => f.kind != Some(Kind::Userptr);
-        EINVAL "the buffer is VRAM or GTT": f.handle =>
-            matches!(f.kind, Some(Kind::Vram | Kind::Gtt | Kind::Imported));
     }
 
     /// GET_DMABUF_INFO, in front of the descriptor.

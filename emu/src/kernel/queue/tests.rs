@@ -113,6 +113,11 @@ fn versions_differ() {
         let eop = client.buffer(8192, SHARED);
         let bigger = |a: &mut CreateQueueArgs| (a.eop_buffer_address, a.eop_buffer_size) = (eop.va, 8192);
         assert_eq!(create(&client, parts.args, bigger), expected, "{rules:?}");
+        let sizes = client.driver.kernel().devices[0].cwsr;
+        let save = sizes.save + 4096;
+        let area = client.buffer(sizes.mapping(save, 1).unwrap(), SHARED);
+        let bigger = |a: &mut CreateQueueArgs| (a.ctx_save_restore_address, a.ctx_save_restore_size) = (area.va, save);
+        assert_eq!(create(&client, parts.args, bigger), expected, "{rules:?}");
     }
 }
 

@@ -91,6 +91,11 @@ cases! { "KFDIPCTest", s:
             s.ok("FREE of the import", gpu.free(import.handle));
             s.driver.close(export.dmabuf_fd as i32)?;
         }
+        let doorbells = gpu.alloc(gpu.reserve(8192)?, 8192, ALLOC_MEM_FLAGS_DOORBELL | ALLOC_MEM_FLAGS_WRITABLE)?;
+        let mut export = ExportDmabufArgs { handle: doorbells.handle, flags: libc::O_CLOEXEC as u32, dmabuf_fd: 0 };
+        let result = s.call(&mut export);
+        s.ok("EXPORT_DMABUF of the doorbells", result);
+        s.driver.close(export.dmabuf_fd as i32)?;
         let user = s.anonymous(4096, libc::PROT_READ | libc::PROT_WRITE)?;
         let mut args = AllocMemoryOfGpuArgs {
             va_addr: user,
