@@ -193,6 +193,8 @@ impl State {
                 break;
             }
             piece.fill(at - start, end - at, value)?;
+            // Behind writes over the bus a read returns last.
+            piece.read_bytes(end - start - 1, &mut [0])?;
             at = end;
         }
         Ok(())
