@@ -77,7 +77,6 @@ impl<'a> Runner<'a> {
             clear_progress();
             eprint!("{}", kernarg::annotated(&kernel.metadata, &segment));
         }
-        let clock = if step.repeat > 1 { Some(Clock::start(&self.device)?) } else { None };
         let mut times = Vec::new();
         for _ in 0..step.repeat {
             let timeout = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -110,8 +109,9 @@ impl<'a> Runner<'a> {
                 Err(error) => return Err(error.into()),
             }
         }
-        if let Some(clock) = clock {
-            say(&summary(kernel.name(), step.repeat, &mut times, clock.tick(&self.device)?));
+        if step.repeat > 1 {
+            let tick = 1e6 / self.device.counter_frequency()? as f64;
+            say(&summary(kernel.name(), step.repeat, &mut times, tick));
         }
         Ok(())
     }
@@ -134,28 +134,6 @@ fn described(kernel: &Kernel, shape: &Shape) -> String {
         grid[1],
         grid[2]
     )
-}
-
-/// The GPU's clock against the host's, from two readings of both (GET_CLOCK_COUNTERS).
-struct Clock {
-    gpu: u64,
-    since: Instant,
-}
-
-impl Clock {
-    /// Ticks are of 10 ns or so, and a reading takes about as long as a system call.
-    const LEAST: Duration = Duration::from_millis(10);
-
-    fn start(device: &Device) -> Result<Clock, Failure> {
-        Ok(Clock { gpu: device.kfd().clock_counters(device.gpu_id())?.gpu_clock_counter, since: Instant::now() })
-    }
-
-    /// Length of a tick in microseconds.
-    fn tick(&self, device: &Device) -> Result<f64, Failure> {
-        std::thread::sleep(Clock::LEAST.saturating_sub(self.since.elapsed()));
-        let gpu = device.kfd().clock_counters(device.gpu_id())?.gpu_clock_counter;
-        Ok(self.since.elapsed().as_secs_f64() * 1e6 / gpu.saturating_sub(self.gpu).max(1) as f64)
-    }
 }
 
 /// How long launches took, of `tick` microseconds a tick.
