@@ -1,6 +1,7 @@
 //! RUNTIME_ENABLE and SET_XNACK_MODE.
 
 use crate::case::cases;
+use crate::gpu::Gpu;
 use kfd::Errno;
 use kfd::uapi::*;
 
@@ -51,9 +52,12 @@ cases! { "RuntimeEnable", s:
         }
     }
 
-    safe gpu xnack_of_a_gpu "XNACK is chosen for a process on GC 9.4.2 to 9.4.4 alone: EPERM elsewhere" {
-        let gpu = s.gpu()?;
-        let able = matches!(gpu.target.version(), 90010 | 90400..=90402);
+    safe gpu xnack_of_a_gpu "XNACK is chosen for a process where all GPUs are of GC 9.4.2 to 9.4.4: EPERM elsewhere" {
+        let mut able = true;
+        for n in 0..s.gpu_nodes {
+            let gpu = Gpu::nth(s.driver.clone(), s.kfd, n)?;
+            able &= matches!(gpu.target.version(), 90010 | 90400..=90402);
+        }
         let result = s.call(&mut SetXnackModeArgs { xnack_enabled: 1 });
         s.expect_svm("set 1", result, if able { Ok(()) } else { Err(Errno::EPERM) });
         let mut args = SetXnackModeArgs { xnack_enabled: -1 };
