@@ -2,6 +2,9 @@
 //! beside the repository). Without it every test here prints that it skips.
 
 use std::io::{Read, Write};
+#[path = "limit.rs"]
+mod limit;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -17,14 +20,13 @@ fn cases() -> Option<PathBuf> {
 }
 
 fn run(options: &[&str], image: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-        .args(["--device", "emu", "--timeout", "300"])
-        .args(options)
-        .arg(image)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("kfdrun starts")
+    limit::output(
+        Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+            .args(["--device", "emu", "--timeout", "300"])
+            .args(options)
+            .arg(image)
+            .args(arguments),
+    )
 }
 
 #[track_caller]
@@ -163,14 +165,14 @@ fn environments() {
             (&["--clean-env", "--env", "A=1", "--env", "A=2"], "A", "2\n", 0),
             (&["--env", "KFDRUN_NONE"], "KFDRUN_NONE", "(unset)\n", 1),
         ] {
-            let output = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-                .env("KFDRUN_CASE", "of the host")
-                .args(["--device", "emu", "--timeout", "300"])
-                .args(options)
-                .arg(&image)
-                .arg(name)
-                .output()
-                .expect("kfdrun starts");
+            let output = limit::output(
+                Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+                    .env("KFDRUN_CASE", "of the host")
+                    .args(["--device", "emu", "--timeout", "300"])
+                    .args(options)
+                    .arg(&image)
+                    .arg(name),
+            );
             let about = format!("{} {options:?}", image.display());
             assert_eq!(
                 (&*String::from_utf8_lossy(&output.stdout), output.status.code()),
@@ -200,7 +202,7 @@ fn standard_input_arrives_while_the_program_runs() {
             assert_eq!(String::from_utf8_lossy(&got), answer);
         }
         drop(stdin);
-        assert_eq!(run.wait().expect("it ends").code(), Some(2), "{}", image.display());
+        assert_eq!(limit::finish(run).status.code(), Some(2), "{}", image.display());
 
         // A read that is never answered ends with the time.
         let mut run = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
@@ -211,7 +213,7 @@ fn standard_input_arrives_while_the_program_runs() {
             .spawn()
             .expect("kfdrun starts");
         let stdin = run.stdin.take();
-        assert_eq!(run.wait().expect("it ends").code(), Some(124), "{}", image.display());
+        assert_eq!(limit::finish(run).status.code(), Some(124), "{}", image.display());
         drop(stdin);
     }
 }
@@ -226,11 +228,9 @@ fn programs_that_go_wrong() {
         ("hang", "0.3", 124, "did not complete within the limit of 0.3 s"),
     ] {
         for image in variants(&folder, &format!("llvm22-{name}")) {
-            let output = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-                .args(["--device", "emu", "--timeout", timeout])
-                .arg(&image)
-                .output()
-                .expect("kfdrun starts");
+            let output = limit::output(
+                Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(["--device", "emu", "--timeout", timeout]).arg(&image),
+            );
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(status), "{}\n{said}", image.display());
             assert!(said.contains(words), "{}\n{said}", image.display());
@@ -279,14 +279,15 @@ fn compiled(cases: &Path, source: &str, targets: &[&str], flags: &[&str], check:
     for target in targets {
         let stem = source.replace(['.', '/'], "-");
         let output = std::env::temp_dir().join(format!("kfdrun-{stem}-{}-{target}", std::process::id()));
-        let run = Command::new("clang-22")
-            .args(["--target=amdgcn-amd-amdhsa", &format!("-mcpu={target}"), "-nogpulib", "-nostdlib", "-O2", "-w"])
-            .arg("-fuse-ld=lld")
-            .args(flags)
-            .arg("-o")
-            .arg(&output)
-            .arg(cases.join("src").join(source))
-            .output();
+        let run = limit::try_output(
+            Command::new("clang-22")
+                .args(["--target=amdgcn-amd-amdhsa", &format!("-mcpu={target}"), "-nogpulib", "-nostdlib", "-O2", "-w"])
+                .arg("-fuse-ld=lld")
+                .args(flags)
+                .arg("-o")
+                .arg(&output)
+                .arg(cases.join("src").join(source)),
+        );
         let Ok(run) = run else { return eprintln!("skipped: no clang-22") };
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
         check(target, output.to_str().expect("a path of text"));
@@ -297,11 +298,11 @@ fn compiled(cases: &Path, source: &str, targets: &[&str], flags: &[&str], check:
 /// Launches; the arguments are words apart. Asserts status and standard output.
 #[track_caller]
 fn launch(image: &str, kernel: &str, words: &str, status: i32, expected: &str) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-        .args(["--device", "emu", "--timeout", "300", "launch", image, kernel])
-        .args(words.split_whitespace())
-        .output()
-        .expect("kfdrun starts");
+    let output = limit::output(
+        Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+            .args(["--device", "emu", "--timeout", "300", "launch", image, kernel])
+            .args(words.split_whitespace()),
+    );
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert_eq!((stdout.as_str(), output.status.code()), (expected, Some(status)), "{image} {kernel}: {stderr}");
@@ -410,11 +411,11 @@ fn kernels_in_opencl() {
         let words = "--groups 1 --group-size 1 --arg out:i32[1] --arg 7 --arg 1.5";
         let expected = "i=0 n=7\nf=1.500000 g=3 e=1.500000e+00\ns=hello: world c=A pct=%\n\
                         v4=1.500000,2.500000,3.500000,4.500000 v2=1,-2\nl=-5 x=0x123456789abcdef p=";
-        let output = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-            .args(["--device", "emu", "--timeout", "300", "launch", image, "k_printf"])
-            .args(words.split_whitespace())
-            .output()
-            .expect("kfdrun starts");
+        let output = limit::output(
+            Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+                .args(["--device", "emu", "--timeout", "300", "launch", image, "k_printf"])
+                .args(words.split_whitespace()),
+        );
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(stdout.starts_with(expected), "{target}: {stdout}");
         assert!(stdout.contains(" h=-7\nplain\n| 1.50|7   |"), "{target}: {stdout}");
@@ -427,11 +428,11 @@ fn kernels_in_opencl() {
 
 /// Launches; what is said on both streams.
 fn launch_any(image: &str, kernel: &str, words: &str) -> (String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-        .args(["--device", "emu", "--timeout", "300", "launch", image, kernel])
-        .args(words.split_whitespace())
-        .output()
-        .expect("kfdrun starts");
+    let output = limit::output(
+        Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+            .args(["--device", "emu", "--timeout", "300", "launch", image, kernel])
+            .args(words.split_whitespace()),
+    );
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
@@ -459,7 +460,7 @@ fn a_library_of_two_thousand_kernels() {
     let Some(cases) = cases() else { return };
     // What is tested is not the compiler, so it need not take its time.
     compiled(&cases, "big.c", &["gfx1100"], &["-ffreestanding", "-O0"], |_, image| {
-        let inspect = Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(["inspect", image]).output();
+        let inspect = limit::try_output(Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(["inspect", image]));
         let text = String::from_utf8_lossy(&inspect.expect("kfdrun starts").stdout).into_owned();
         assert_eq!(text.lines().filter(|line| line.starts_with("  kernel kern_")).count(), 2000);
         let words = "--items 100 --group-size 64 --arg f32[100]=iota --arg out:f32[100] --arg 100 --arg f32:2";

@@ -2,6 +2,9 @@
 //! address sanitizer. Needs clang-22, llvm-link-22 and the library's bitcode (Debian's `rocm-device-libs`, or a folder named by
 //! `KFDRUN_DEVICE_LIBS`); without them every test here prints that it skips.
 
+#[path = "limit.rs"]
+mod limit;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -11,7 +14,7 @@ const TARGETS: [(&str, &str); 4] = [("gfx900", "900"), ("gfx906", "906"), ("gfx9
 fn library() -> Option<PathBuf> {
     let debians = || "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode".into();
     let folder = std::env::var_os("KFDRUN_DEVICE_LIBS").map_or_else(debians, PathBuf::from);
-    let has = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
+    let has = |tool: &str| limit::try_output(Command::new(tool).arg("--version")).is_ok();
     if folder.join("ockl.bc").exists() && has("clang-22") && has("llvm-link-22") {
         return Some(folder);
     }
@@ -28,7 +31,7 @@ fn image(library: &Path, target: &str, number: &str, name: &str, flags: &[&str])
     let at = |end: &str| std::env::temp_dir().join(format!("kfdrun-{name}-{}-{target}{end}", std::process::id()));
     let (own, linked, output) = (at(".own.bc"), at(".bc"), at(""));
     let run = |command: &mut Command| {
-        let run = command.output().expect("LLVM's tools are there together");
+        let run = limit::output(command);
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     };
     let clang = |flags: &[&str]| {
@@ -61,11 +64,11 @@ fn image(library: &Path, target: &str, number: &str, name: &str, flags: &[&str])
 }
 
 fn launch(image: &str, kernel: &str, options: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-        .args(["--device", "emu", "--timeout", "120", "launch", image, kernel])
-        .args(options)
-        .output()
-        .expect("kfdrun starts")
+    limit::output(
+        Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+            .args(["--device", "emu", "--timeout", "120", "launch", image, kernel])
+            .args(options),
+    )
 }
 
 /// Standard output and standard error.

@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+#[path = "limit.rs"]
+mod limit;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn kfdrun(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(words).output().expect("kfdrun starts")
+    limit::output(Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(words))
 }
 
 /// Standard output of a run that ends with this status.

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+#[path = "limit.rs"]
+mod limit;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -91,7 +94,7 @@ impl Tree {
 
     fn doctor(&self, options: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kfdrun"));
-        command.arg("doctor").arg("--root").arg(&self.0).args(options).output().expect("kfdrun starts")
+        limit::output(command.arg("doctor").arg("--root").arg(&self.0).args(options))
     }
 
     /// The report of a run that ends with this status.

@@ -1,9 +1,12 @@
 //! `kfdrun explain` as a command: streams, exit status, JSON. What it says is tested beside its tables.
 
+#[path = "limit.rs"]
+mod limit;
+
 use std::process::{Command, Output};
 
 fn explain(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kfdrun")).arg("explain").args(words).output().expect("kfdrun starts")
+    limit::output(Command::new(env!("CARGO_BIN_EXE_kfdrun")).arg("explain").args(words))
 }
 
 fn text(bytes: &[u8]) -> String {

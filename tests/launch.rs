@@ -1,7 +1,10 @@
 //! `kfdrun launch`, `kfdrun inspect` and programs of other makes on the emulated machine.
 
+#[path = "limit.rs"]
+mod limit;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 const TARGETS: [&str; 7] = ["gfx900", "gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"];
 
@@ -10,12 +13,9 @@ fn image(name: &str) -> PathBuf {
 }
 
 fn kfdrun(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-        .args(["--device", "emu", "--timeout", "120"])
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("kfdrun starts")
+    limit::output(
+        Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(["--device", "emu", "--timeout", "120"]).args(arguments),
+    )
 }
 
 /// Launches a kernel of a test program.
@@ -594,13 +594,13 @@ fn mistakes_in_a_script_are_found_before_anything_runs() {
 
 /// Runs a program in GCC's form.
 fn gcn(target: &str, options: &[&str], arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-        .args(["--device", "emu"])
-        .args(options)
-        .arg(image(&format!("gcn.{target}")))
-        .args(arguments)
-        .output()
-        .expect("kfdrun starts")
+    limit::output(
+        Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+            .args(["--device", "emu"])
+            .args(options)
+            .arg(image(&format!("gcn.{target}")))
+            .args(arguments),
+    )
 }
 
 #[test]
@@ -636,7 +636,7 @@ fn programs_of_gcc_13() {
         let run = |size: Option<&str>| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_kfdrun"));
             command.args(["--device", "emu"]).arg(image(&format!("gcn13.{target}"))).env_remove("GCN_STACK_SIZE");
-            command.envs(size.map(|size| ("GCN_STACK_SIZE", size))).output().expect("kfdrun starts")
+            limit::output(command.envs(size.map(|size| ("GCN_STACK_SIZE", size))))
         };
         for (size, bytes) in [(None, "1048576"), (Some("65536"), "65536")] {
             let (stdout, _) = said(&run(size), 1);
@@ -683,11 +683,12 @@ fn bundles_run_on_the_device_there_is() {
     ] {
         let mut options = vec!["-v", "--device", device];
         options.extend(entry.iter().flat_map(|entry| ["--entry", entry]));
-        let output = Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(&options).args([path, "20", "22"]).output();
+        let output =
+            limit::try_output(Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(&options).args([path, "20", "22"]));
         let (_, stderr) = said(&output.expect("kfdrun starts"), 42);
         assert!(stderr.contains(&format!("for {target},")), "{stderr}");
     }
-    let output = Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(["--device", "emu:gfx1030", path]).output();
+    let output = limit::try_output(Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(["--device", "emu:gfx1030", path]));
     let (_, stderr) = said(&output.expect("kfdrun starts"), 126);
     assert!(stderr.contains("gfx1030") && stderr.contains("gfx1100"), "{stderr}");
     let (_, stderr) = said(&kfdrun(&["--entry", "gfx942", path]), 126);
@@ -831,18 +832,19 @@ fn cases_of_constructors() {
     let Some(cases) = cases() else { return };
     for target in TARGETS {
         let output = std::env::temp_dir().join(format!("kfdrun-ctors-{}-{target}", std::process::id()));
-        let run = Command::new("clang-22")
-            .args([
-                "--target=amdgcn-amd-amdhsa",
-                &format!("-mcpu={target}"),
-                "-nogpulib",
-                "-nostdlib",
-                "-ffreestanding",
-            ])
-            .args(["-O2", "-fuse-ld=lld", "-w", "-o"])
-            .arg(&output)
-            .arg(cases.join("src/ctors.cpp"))
-            .output();
+        let run = limit::try_output(
+            Command::new("clang-22")
+                .args([
+                    "--target=amdgcn-amd-amdhsa",
+                    &format!("-mcpu={target}"),
+                    "-nogpulib",
+                    "-nostdlib",
+                    "-ffreestanding",
+                ])
+                .args(["-O2", "-fuse-ld=lld", "-w", "-o"])
+                .arg(&output)
+                .arg(cases.join("src/ctors.cpp")),
+        );
         let Ok(run) = run else { return eprintln!("skipped: no clang-22") };
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
         let path = output.to_str().expect("a path of text");

@@ -7,13 +7,17 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longer than any command of a test takes.
-pub const LIMIT: Duration = Duration::from_secs(180);
+pub const LIMIT: Duration = Duration::from_secs(400);
 
 /// As [`Command::output`], with nothing on standard input unless the command says so. A command that takes longer than
 /// [`LIMIT`] is killed, and the test fails.
 pub fn output(command: &mut Command) -> Output {
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    finish(child)
+    try_output(command).expect("it starts")
+}
+
+/// As [`output`], for what may not be there.
+pub fn try_output(command: &mut Command) -> std::io::Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map(finish)
 }
 
 /// Waits for a child and what it prints.

@@ -1,5 +1,8 @@
 //! Whole runs of the `kfdrun` command on the emulated machine: the program's output, the exit status and our words.
 
+#[path = "limit.rs"]
+mod limit;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -11,13 +14,7 @@ fn image(name: &str) -> PathBuf {
 
 /// Runs `kfdrun` with `options`, an image and its arguments.
 fn kfdrun(options: &[&str], image: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-        .args(options)
-        .arg(image)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("kfdrun starts")
+    limit::output(Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(options).arg(image).args(arguments))
 }
 
 fn emulated(options: &[&str], image: &Path, arguments: &[&str]) -> Output {
@@ -100,22 +97,22 @@ fn the_programs_environment() {
         (&["--clean-env", "--env", "B=1", "--env", "KFDRUN_A=ours", "--env", "B=2"], "KFDRUN_A=ours\nB=2\n"),
         (&["--clean-env", "--env", "KFDRUN_NONE"], ""),
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-            .args(["--device", "emu", "--timeout", "120"])
-            .args(options)
-            .arg(image("env.gfx90a"))
-            .env("KFDRUN_A", "host")
-            .output()
-            .unwrap();
+        let output = limit::output(
+            Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+                .args(["--device", "emu", "--timeout", "120"])
+                .args(options)
+                .arg(image("env.gfx90a"))
+                .env("KFDRUN_A", "host"),
+        );
         status(&output, 0);
         assert_eq!(text(&output.stdout), said, "{options:?}");
     }
-    let output = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-        .args(["--device", "emu", "--timeout", "120", "--env", "KFDRUN_A=ours"])
-        .arg(image("env.gfx1100"))
-        .envs([("KFDRUN_A", "host"), ("KFDRUN_B", "host")])
-        .output()
-        .unwrap();
+    let output = limit::output(
+        Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+            .args(["--device", "emu", "--timeout", "120", "--env", "KFDRUN_A=ours"])
+            .arg(image("env.gfx1100"))
+            .envs([("KFDRUN_A", "host"), ("KFDRUN_B", "host")]),
+    );
     status(&output, 0);
     let said = text(&output.stdout);
     assert!(said.contains("KFDRUN_B=host\n") && said.contains("KFDRUN_A=ours\n"), "{said}");
@@ -138,8 +135,9 @@ fn options_of_programs_are_only_theirs() {
     for option in
         [&["--heap", "4096"][..], &["--env", "A=1"], &["--clean-env"], &["--threads", "2"], &["--blocks-z", "2"]]
     {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(option).arg("inspect").arg(image("sum.gfx90a")).output();
+        let output = limit::try_output(
+            Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(option).arg("inspect").arg(image("sum.gfx90a")),
+        );
         let said = status(&output.unwrap(), 2);
         assert!(said.contains("is for programs"), "{said}");
     }
@@ -265,7 +263,7 @@ fn sigquit_has_the_wait_tell_and_goes_on() {
     }
     kill(pid, Signal::SIGINT).expect("it still runs");
     stderr.read_to_string(&mut said).expect("text");
-    assert_eq!(child.wait().expect("ended").code(), Some(130));
+    assert_eq!(limit::finish(child).status.code(), Some(130));
     assert!(said.contains("interrupted: kernel _start had not completed"), "{said}");
 }
 
@@ -280,7 +278,7 @@ fn usage_errors_are_two() {
     status(&kfdrun(&["--no-such-option"], &image("sum.gfx90a"), &[]), 2);
     status(&kfdrun(&["--threads", "0"], &image("sum.gfx90a"), &[]), 2);
     status(&kfdrun(&["--device", "emu:gfx803"], &image("sum.gfx90a"), &[]), 2);
-    assert_eq!(Command::new(env!("CARGO_BIN_EXE_kfdrun")).output().unwrap().status.code(), Some(2));
+    assert_eq!(limit::output(&mut Command::new(env!("CARGO_BIN_EXE_kfdrun"))).status.code(), Some(2));
 }
 
 #[test]

@@ -45,7 +45,9 @@ pub enum Error {
         error: kfd::Error,
     },
     /// A 32-bit relocation whose value does not fit.
-    #[error("relocation at {vaddr:#x}: {value:#x} does not fit the 32 bits of R_AMDGPU_{kind}")]
+    #[error(
+        "relocation at {vaddr:#x}: {value:#x} does not fit the 32 bits of R_AMDGPU_{kind}: compile the code that refers to it with -fPIC"
+    )]
     RelocationRange {
         /// Image address.
         vaddr: u64,
@@ -108,7 +110,9 @@ pub enum Error {
     #[error(transparent)]
     Formats(#[from] crate::printf::FormatsError),
     /// The kernel uses the printf buffer, and the caller gave none ([`crate::Services`]).
-    #[error("kernel {kernel} prints through the OpenCL or HIP printf buffer (amdhsa.printf), and there is none for it")]
+    #[error(
+        "kernel {kernel} prints through the OpenCL or HIP printf buffer (amdhsa.printf), and there is none for it: give the launch a Services"
+    )]
     Printf {
         /// Kernel.
         kernel: String,

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "../../tests/limit.rs"]
+mod limit;
 
 use common::{Setup, address, read};
 use loader::{Error, Shape, Value};
@@ -25,21 +27,22 @@ fn compile(source: &str, target: &str, flags: &[&str]) -> Option<Vec<u8>> {
         return None;
     }
     let output = std::env::temp_dir().join(format!("kfdrun-case-{}-{source}-{target}", std::process::id()));
-    let run = Command::new("clang-22")
-        .args([
-            "--target=amdgcn-amd-amdhsa",
-            &format!("-mcpu={target}"),
-            "-nogpulib",
-            "-nostdlib",
-            "-ffreestanding",
-            "-O2",
-        ])
-        .args(["-fuse-ld=lld", "-w"])
-        .args(flags)
-        .arg(&file)
-        .arg("-o")
-        .arg(&output)
-        .output();
+    let run = limit::try_output(
+        Command::new("clang-22")
+            .args([
+                "--target=amdgcn-amd-amdhsa",
+                &format!("-mcpu={target}"),
+                "-nogpulib",
+                "-nostdlib",
+                "-ffreestanding",
+                "-O2",
+            ])
+            .args(["-fuse-ld=lld", "-w"])
+            .args(flags)
+            .arg(&file)
+            .arg("-o")
+            .arg(&output),
+    );
     match run {
         Err(error) => {
             eprintln!("skipped: clang-22: {error}");

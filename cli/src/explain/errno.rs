@@ -99,9 +99,15 @@ fn create_queue(errno: Errno) -> Option<(&'static str, &'static str)> {
 /// The checks of an ioctl that end in this error, in the order of the kernel; all of them without an error.
 pub fn checks(call: &str, errno: Option<Errno>) -> Vec<[String; 3]> {
     let all = emu::kernel::rule::all();
-    let rules = all.iter().filter(|(name, _)| *name == call).flat_map(|(_, rules)| rules);
-    let wanted = rules.filter(|rule| errno.is_none_or(|errno| rule.errno == errno));
-    wanted.map(|rule| row(rule.errno.name(), "", rule.text)).collect()
+    // Operations of a request have tables of their own, such as `DBG_TRAP ENABLE`.
+    let operation = |name: &'static str| name.strip_prefix(call).and_then(|rest| rest.strip_prefix(' '));
+    let rules = all.iter().filter_map(|(name, rules)| match operation(name) {
+        Some(operation) => Some((format!("{operation}: "), rules)),
+        None => (*name == call).then(|| (String::new(), rules)),
+    });
+    let rules = rules.flat_map(|(operation, rules)| rules.iter().map(move |rule| (operation.clone(), rule)));
+    let wanted = rules.filter(|(_, rule)| errno.is_none_or(|errno| rule.errno == errno));
+    wanted.map(|(operation, rule)| row(rule.errno.name(), "", format!("{operation}{}", rule.text))).collect()
 }
 
 /// What an error means of one ioctl.

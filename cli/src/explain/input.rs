@@ -57,15 +57,25 @@ impl fmt::Display for Input {
     }
 }
 
+/// Kinds by the names that reports have for them.
+const ALSO: [(&str, &str); 2] = [("queue_inactive_signal", "inactive"), ("exceptions", "exception")];
+
 /// The kind that was asked for, if one was, and the input.
 pub fn parse(words: &[String]) -> Result<(Option<&'static str>, Input), String> {
     let words: Vec<&str> = words.iter().flat_map(|word| word.split_whitespace()).collect();
-    let kind = words.first().and_then(|first| KINDS.iter().find(|(kind, ..)| kind.eq_ignore_ascii_case(first)));
+    let kind = words.first().and_then(|first| {
+        let also = ALSO.iter().find(|(also, _)| also.eq_ignore_ascii_case(first)).map_or(*first, |(_, kind)| kind);
+        KINDS.iter().find(|(kind, ..)| kind.eq_ignore_ascii_case(also))
+    });
     let (kind, rest) = match kind {
         Some((kind, ..)) if words.len() > 1 => (Some(*kind), &words[1..]),
         _ => (None, &words[..]),
     };
     let input = match rest {
+        several if matches!(kind, Some("packet" | "signal")) => match bytes(several) {
+            Some(result) => Input::Bytes(Box::new(result?)),
+            None => return Err(format!("'{}': 64 bytes in hexadecimal were expected", several.join(" "))),
+        },
         [] => return Err("there is nothing to explain".to_owned()),
         [one] => single(one)?,
         [a, b] if call_error(a, b).is_some() => call_error(a, b).ok_or("")?,

@@ -225,6 +225,11 @@ pub enum Error {
 /// `Result` with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Rule and advice for what no table has.
+const UNKNOWN: &str = "no rule is known here that ends so";
+const DMESG: &str = "look at dmesg | grep -iE 'kfd|amdgpu'";
+const DAMAGED: &str = "the kernel's topology is damaged or of an unknown form: please report it with the file";
+
 impl Error {
     /// The raw error number, when a system call failed.
     pub fn errno(&self) -> Option<Errno> {
@@ -250,14 +255,22 @@ impl Error {
             Error::NoUsableGpu => {
                 "open returns ENOMEM when no GPU could be set up for compute; memory is not short".into()
             }
-            Error::Open { path, errno } => open::open_rule(path, *errno)?.into(),
+            Error::Open { path, errno } => open::open_rule(path, *errno).unwrap_or(UNKNOWN).into(),
             Error::Version { .. } => "major version must be 1".into(),
             Error::PageSize { .. } => "buffers are laid out in pages of 4096 bytes on both sides".into(),
             Error::Property { rule, .. } | Error::Size { rule, .. } => (*rule).into(),
             Error::Unsupported { reason, .. } => (*reason).into(),
-            Error::NoApertures { known, .. } => format!("it has some for gpu_ids {known:?}"),
-            Error::Ioctl { name, errno, .. } => rules::find(name, *errno)?.rule.into(),
-            Error::CreateQueue(error) => error.table()?,
+            Error::NoApertures { known, .. } if known.is_empty() => {
+                "it has them for every GPU that this process may use, and that is none".into()
+            }
+            Error::NoApertures { known, .. } => {
+                format!("it has them for every GPU that this process may use, and these are gpu_ids {known:?}")
+            }
+            Error::Ioctl { name, errno, request } => match rules::find(name, *errno) {
+                Some(rule) => rule.rule.into(),
+                None => format!("{UNKNOWN} (request {request:#x})"),
+            },
+            Error::CreateQueue(error) => error.table().unwrap_or_else(|| UNKNOWN.into()),
             Error::NoCounterFrequency { .. } => "the driver knows the GPU's reference clock from its BIOS".into(),
             Error::NoLargeBar { vram, .. } => match vram {
                 Some(vram) => format!(
@@ -266,7 +279,7 @@ impl Error {
                 None => "VRAM|PUBLIC needs a BAR over all of the device memory".into(),
             },
             Error::NotMapped { .. } => "n_success must equal n_devices on success".into(),
-            Error::Mmap { errno, .. } => open::mmap_rule(*errno)?.into(),
+            Error::Mmap { errno, .. } => open::mmap_rule(*errno).unwrap_or(UNKNOWN).into(),
             Error::OutsideGpuVm { .. } => "a buffer has the same address on host and GPU".into(),
             Error::NotHostVisible { .. } => "device memory without PUBLIC has no host mapping".into(),
             Error::Misaligned { .. } => "the offset of an atomic access is a multiple of its size".into(),
@@ -290,33 +303,37 @@ impl Error {
                                    firmware"
                     .into()
             }
-            Error::Open { path, errno } => open::open_advice(path, *errno)?.into(),
+            Error::Open { path, errno } => open::open_advice(path, *errno).unwrap_or(DMESG).into(),
             Error::Version { .. } => "this program is too old for the kernel".into(),
             Error::PageSize { .. } => "use a kernel with 4 KiB pages".into(),
-            Error::Property { .. } | Error::Topology(TopologyError::Malformed { .. }) => {
-                "the kernel's topology is damaged or of an unknown form: please report it with the file".into()
-            }
+            Error::Property { .. } | Error::Topology(TopologyError::Malformed { .. }) => DAMAGED.into(),
             Error::Topology(error) => error.advice()?,
             Error::Unsupported { .. } => "use another GPU, or an emulated one".into(),
             Error::NoApertures { .. } => "the device cgroup of a container hides a GPU whose render node it does not \
                                           allow: pass --device /dev/dri/renderD<minor>"
                 .into(),
-            Error::Ioctl { name, errno, .. } => rules::find(name, *errno)?.advice.into(),
-            Error::CreateQueue(error) => error.advice()?.into(),
+            Error::Ioctl { name, errno, .. } => match rules::find(name, *errno) {
+                Some(rule) => rule.advice.into(),
+                None => format!("{DMESG}; `kfdrun explain {name}` lists what the kernel checks"),
+            },
+            Error::CreateQueue(error) => error.advice().unwrap_or(DMESG).into(),
             Error::NoCounterFrequency { .. } => "measure it against the host's clock (GET_CLOCK_COUNTERS)".into(),
             Error::NoLargeBar { .. } => {
                 "use system memory instead, or enable Resizable BAR in the firmware setup".into()
             }
-            Error::Mmap { errno, .. } => open::mmap_advice(*errno)?.into(),
+            Error::Mmap { errno, .. } => open::mmap_advice(*errno).unwrap_or(DMESG).into(),
             Error::OutsideGpuVm { .. } => "the address space is nearly used up or unusually laid out".into(),
             Error::NotHostVisible { .. } => "allocate it host-visible, or copy through a buffer that is".into(),
             Error::Scratch(error) => error.advice().into(),
-            Error::NotMapped { .. }
-            | Error::Size { .. }
-            | Error::OutOfBounds { .. }
-            | Error::Misaligned { .. }
-            | Error::ContextSave(_)
-            | Error::Ring(_) => return None,
+            Error::NotMapped { .. } => DMESG.into(),
+            Error::ContextSave(_) => DAMAGED.into(),
+            Error::Ring(aql::RingError::Full(_)) => {
+                "the packet processor takes no packets: look at the doorbell, the oldest packet and what it waits for"
+                    .into()
+            }
+            Error::Size { .. } | Error::OutOfBounds { .. } | Error::Misaligned { .. } | Error::Ring(_) => {
+                rules::DEFECT.into()
+            }
         })
     }
 

@@ -34,7 +34,7 @@ pub fn find(name: &str, errno: Errno) -> Option<&'static Rule> {
 const RESET: &str = "the scheduler is not answering or the GPU is in reset: look at dmesg | grep -i amdgpu; a reset or a \
                      reboot is needed";
 
-const DEFECT: &str = "this is a defect of the program that called, and not of the machine";
+pub(super) const DEFECT: &str = "this is a defect of the program that called, and not of the machine";
 
 const RULES: &[Rule] = &[
     rule(

@@ -77,7 +77,11 @@ impl TopologyError {
                 }
             }),
             TopologyError::Unstable { .. } => Some("devices come and go: try again when the machine is quiet".into()),
-            _ => None,
+            TopologyError::Unreadable { errno: Errno::EPERM, .. } => {
+                Some("the device cgroup of a container hides the GPU: pass its render node".into())
+            }
+            TopologyError::Unreadable { .. } => Some("look at ls -l of the file and at dmesg | grep -i kfd".into()),
+            TopologyError::Malformed { .. } => None,
         }
     }
 }

@@ -1,11 +1,14 @@
 //! The whole suite on the emulated machine, and a few fuzzed sequences.
 
+#[path = "../../limit.rs"]
+mod limit;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn run(arguments: &[&str]) -> Output {
     let program = env!("CARGO_BIN_EXE_kfdrun-conformance");
-    Command::new(program).args(arguments).output().expect("kfdrun-conformance starts")
+    limit::output(Command::new(program).args(arguments))
 }
 
 #[track_caller]
