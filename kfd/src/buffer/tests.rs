@@ -119,9 +119,10 @@ fn a_failure_undoes_what_was_done() {
 fn success_that_mapped_nothing_is_an_error() {
     let script = Script::machine().on_ioctl(|name, _| (name == "MAP_MEMORY_TO_GPU").then_some(Ok(0)));
     let error = Buffer::new(&script.device().0, Kind::Vram, 4096, "things").unwrap_err();
-    insta::assert_snapshot!(error.report(), @r"
+    insta::assert_snapshot!(error.report(), @"
     MAP_MEMORY_TO_GPU mapped things on 0 of 1 GPUs
       rule: n_success must equal n_devices on success
+      do: look at dmesg | grep -iE 'kfd|amdgpu'
     ");
 }
 

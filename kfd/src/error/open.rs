@@ -139,6 +139,7 @@ pub(super) fn open_rule(path: &str, errno: Errno) -> Option<&'static str> {
         (true, Errno::ENOSPC) => "every process needs an address space number (PASID), and none is free",
         (true, Errno::ENODEV) => "the node is not the KFD's",
         (false, Errno::ENOENT) => "the render node that the topology names does not exist here",
+        (_, Errno::EMFILE) => "this process has as many files open as it may (RLIMIT_NOFILE)",
         _ => return None,
     })
 }

@@ -191,7 +191,7 @@ fn a_gpu_that_cannot_be_had() {
     });
     insta::assert_snapshot!(device(hidden), @"
     the kernel has no apertures for gpu_id 56387
-      rule: it has some for gpu_ids []
+      rule: it has them for every GPU that this process may use, and that is none
       do: the device cgroup of a container hides a GPU whose render node it does not allow: pass --device /dev/dri/renderD<minor>
     ");
 }
