@@ -109,6 +109,10 @@ pub fn readings(words: &[String]) -> Result<Vec<Reading>, String> {
     }
     if let Some(kind) = kind {
         found.retain(|reading| reading.kind == kind);
+        // A report's `exceptions 0x10` is a mask, of which each bit is a code.
+        if words.first().is_some_and(|word| word.to_ascii_lowercase().starts_with("exceptions")) {
+            found.retain(|reading| reading.title.starts_with("mask"));
+        }
         if found.is_empty() {
             return Err(format!("{input} cannot be read as {kind}{}", why_not(kind, &input)));
         }

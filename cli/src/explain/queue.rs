@@ -39,7 +39,10 @@ pub fn inactive(number: Number) -> Option<Reading> {
         rows.push(row("bit 63", "", "ROCR's own mark that it ends the queue"));
     }
     let title = format!("queue_inactive_signal {value:#x}: {}", names.join(", "));
-    Some(Reading::new("inactive", likely, title).section("", rows))
+    let mut advice: Vec<&str> = known.iter().map(|bit| bit.advice).collect();
+    advice.dedup();
+    let reading = Reading::new("inactive", likely, title).section("", rows);
+    Some(advice.iter().fold(reading, |reading, advice| reading.note(format!("do: {advice}"))))
 }
 
 /// An exception code, or a mask of exceptions.

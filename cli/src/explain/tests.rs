@@ -82,8 +82,17 @@ fn queue_errors() {
         "0x100f",
         "inactive 0x80000002",
         "exception 22",
-        "exception 0x20008"
+        "exception 0x20008",
+        "queue_inactive_signal 0x20",
+        "exceptions 0x10"
     ]));
+}
+
+#[test]
+fn packets_that_are_not_64_bytes() {
+    let first = |input: &str| explain(input).lines().next().unwrap_or_default().to_owned();
+    assert_eq!(first("packet 02"), "1 bytes: a packet or signal has 64");
+    assert_eq!(first("packet 02 zz"), "'02 zz': 64 bytes in hexadecimal were expected");
 }
 
 #[test]
