@@ -55,6 +55,8 @@ rules! {
     LIST for f: ListFacts {
         EINVAL "n_devices is not 0": f.count => f.count != 0;
         EINVAL "n_success, the index to start with, is at most n_devices": f.done => f.done <= f.count;
+        ENOMEM "the list of n_devices ids has 4 MiB at most, what kmalloc can give": f.count =>
+            u64::from(f.count) * 4 <= 4 << 20;
     }
 
     /// MAP: the buffer. That an unknown one is ENOMEM is the kernel's.
