@@ -139,6 +139,11 @@ fn double_mapping_of_a_ring() {
 
 #[test]
 fn user_memory() {
+    // Another thread may be given the address range that has just become free, but not every time.
+    assert!((0..10).any(|_| user_memory_is_gone_in_the_end()));
+}
+
+fn user_memory_is_gone_in_the_end() -> bool {
     let client = client();
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a new mapping where the kernel likes.
@@ -159,7 +164,7 @@ fn user_memory() {
     unsafe { client.driver.munmap(va as usize, 0x3000).unwrap() };
     assert_eq!(client.unmap_from(handle, &client.gpus), (Ok(()), 1));
     assert_eq!(client.call(&mut FreeMemoryOfGpuArgs { handle }), Ok(()));
-    assert!(!crate::kernel::user::is_present(va, 0x1000));
+    !crate::kernel::user::is_present(va, 0x1000)
 }
 
 #[test]

@@ -193,7 +193,12 @@ pub fn wave_state(call: &Call<'_>, args: &mut GetQueueWaveStateArgs) -> Result<(
         let start = device.cwsr.control_stack;
         let header = [start - used.control_stack, used.control_stack, start + used.waves, used.waves];
         let slice = u64::from(queue.save_bytes) * u64::from(xcc);
-        call.kernel.user.put(args.ctl_stack_address.wrapping_add(slice), &header)?;
+        let area = args.ctl_stack_address.wrapping_add(slice);
+        call.kernel.user.put(area, &header)?;
+        if device.version() < 100_000 {
+            // GFX9 keeps the control stack itself, and it is copied out: here there is nothing in it.
+            call.kernel.user.write(area.wrapping_add(header[0].into()), &vec![0; used.control_stack as usize])?;
+        }
         if xcc == 0 {
             (args.ctl_stack_used_size, args.save_area_used_size) = (used.control_stack, used.waves);
         }
