@@ -77,7 +77,7 @@ rules! {
 
     /// The first debugger interface.
     WITHDRAWN for _f: () {
-        EPERM "never: the interface is gone": 0 => false;
+        EPERM "the kernel has the interface of the old debugger, which is gone": 0 => false;
     }
 
     /// SET_MEMORY_POLICY.
