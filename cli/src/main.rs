@@ -21,9 +21,6 @@ use std::sync::Arc;
 
 fn main() -> ExitCode {
     let mut args = Args::parse();
-    // Naps of tens of microseconds between looks at a kernel's calls are not to become 50 longer, which is the default. A
-    // kernel that cannot do this costs no more than that.
-    let _ = nix::sys::prctl::set_timerslack(1);
     args.met = args.fidelity.then(Arc::default);
     match run::run(&args) {
         Ok(status) => ExitCode::from(status),

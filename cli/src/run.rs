@@ -16,8 +16,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 use trace::{LastFault, Sink, TextSink, Tracer};
 
@@ -109,6 +109,12 @@ pub fn tell(args: &Args, path: &Path, code: &CodeObject, device: &Device) {
 
 /// Shows on a terminal that a kernel takes long; false when the user has had enough.
 pub fn watch(state: &WaitState, shown: &mut Duration) -> bool {
+    static SLACK: Once = Once::new();
+    if state.elapsed > Duration::from_millis(1) {
+        // Naps of tens of microseconds between looks at a kernel's calls are not to become 50 longer, which is the default.
+        // Where this cannot be done they do.
+        SLACK.call_once(|| nix::sys::prctl::set_timerslack(1).unwrap_or_default());
+    }
     if state.elapsed >= LONG && state.elapsed.saturating_sub(*shown) >= Duration::from_secs(1) && shows_progress() {
         *shown = state.elapsed;
         progress(&format!(

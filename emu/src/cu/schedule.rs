@@ -202,7 +202,7 @@ impl<'a> Worker<'a> {
     /// Runs work-groups until none are left. `spawn` is called once, when the dispatch turns out to be worth more threads.
     pub fn run(mut self, mut spawn: Option<&mut dyn FnMut()>) {
         let job = self.job;
-        let (mut idle, mut rotations) = (0u32, 0u32);
+        let (mut idle, mut rotations, mut precise) = (0u32, 0u32, false);
         let mut seen = job.census.enter();
         while !job.stopped() {
             job.host.rest(self.groups.iter().map(|group| group.waves.len() as u32).sum());
@@ -239,6 +239,11 @@ impl<'a> Worker<'a> {
             }
             if idle > SPINS {
                 // Host threads answer what the waves wait for; they may need this processor.
+                if !precise {
+                    // The kernel may make a sleep 50 us longer unless told otherwise; where it isn't told, it does.
+                    let _ = nix::sys::prctl::set_timerslack(1);
+                    precise = true;
+                }
                 let micros = match idle / SPINS {
                     0..16 => 20,
                     16..64 => 40,
