@@ -24,6 +24,8 @@ struct State {
     resting: u32,
     /// Resident waves of agents that rest.
     waves: u32,
+    /// Threads that wait for a change: without any, nobody is told of one, which would cost a system call.
+    waiting: u32,
 }
 
 /// The hold on one queue.
@@ -54,13 +56,22 @@ impl Hold {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0
+    fn wait<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.waiting += 1;
+        state = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        state.waiting -= 1;
+        state
+    }
+
+    fn tell(&self, state: &State) {
+        if state.waiting > 0 {
+            self.changed.notify_all();
+        }
     }
 
     fn update(&self, state: &State) {
         self.wanted.store(state.paused || state.without_slot, Ordering::Release);
-        self.changed.notify_all();
+        self.tell(state);
     }
 
     /// UPDATE_QUEUE's priority.
@@ -106,8 +117,9 @@ impl Hold {
 
     /// An agent ends.
     pub fn leave(&self) {
-        self.state().agents -= 1;
-        self.changed.notify_all();
+        let mut state = self.state();
+        state.agents -= 1;
+        self.tell(&state);
     }
 
     /// An agent with so many resident waves is between two turns of them: here it stays while the queue is stopped. It
@@ -124,7 +136,7 @@ impl Hold {
         let mut state = self.state();
         state.resting += 1;
         state.waves += waves;
-        self.changed.notify_all();
+        self.tell(&state);
         while (state.paused || state.without_slot) && !cancelled() {
             // Saved is saved: the slot is free for others once all agents rest.
             if state.without_slot && !state.paused && !state.acquiring && state.agents == state.resting {
