@@ -295,17 +295,22 @@ fn compiled(cases: &Path, source: &str, targets: &[&str], flags: &[&str], check:
     }
 }
 
-/// Launches; the arguments are words apart. Asserts status and standard output.
-#[track_caller]
-fn launch(image: &str, kernel: &str, words: &str, status: i32, expected: &str) -> String {
+/// Launches on a device; the arguments are words apart. Standard output, standard error, status.
+fn launched(device: &str, image: &str, kernel: &str, words: &str) -> (String, String, Option<i32>) {
     let output = limit::output(
         Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-            .args(["--device", "emu", "--timeout", "300", "launch", image, kernel])
+            .args(["--device", device, "--timeout", "300", "launch", image, kernel])
             .args(words.split_whitespace()),
     );
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!((stdout.as_str(), output.status.code()), (expected, Some(status)), "{image} {kernel}: {stderr}");
+    (text(&output.stdout), text(&output.stderr), output.status.code())
+}
+
+/// Launches, and asserts status and standard output.
+#[track_caller]
+fn launch(image: &str, kernel: &str, words: &str, status: i32, expected: &str) -> String {
+    let (stdout, stderr, code) = launched("emu", image, kernel, words);
+    assert_eq!((stdout.as_str(), code), (expected, Some(status)), "{image} {kernel}: {stderr}");
     stderr
 }
 
@@ -411,30 +416,14 @@ fn kernels_in_opencl() {
         let words = "--groups 1 --group-size 1 --arg out:i32[1] --arg 7 --arg 1.5";
         let expected = "i=0 n=7\nf=1.500000 g=3 e=1.500000e+00\ns=hello: world c=A pct=%\n\
                         v4=1.500000,2.500000,3.500000,4.500000 v2=1,-2\nl=-5 x=0x123456789abcdef p=";
-        let output = limit::output(
-            Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-                .args(["--device", "emu", "--timeout", "300", "launch", image, "k_printf"])
-                .args(words.split_whitespace()),
-        );
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (stdout, ..) = launched("emu", image, "k_printf", words);
         assert!(stdout.starts_with(expected), "{target}: {stdout}");
         assert!(stdout.contains(" h=-7\nplain\n| 1.50|7   |"), "{target}: {stdout}");
         assert!(stdout.ends_with("0: 0\n"), "{target}: {stdout}");
         let words = "--groups 1 --group-size 64 --arg out:i32[64] --arg 7 --arg 1.5 --printf-buffer 128";
-        let (stdout, stderr) = launch_any(image, "k_printf", words);
+        let (stdout, stderr, _) = launched("emu", image, "k_printf", words);
         assert!(stdout.contains(" -1") && stderr.contains("--printf-buffer"), "{target}: {stdout}{stderr}");
     });
-}
-
-/// Launches; what is said on both streams.
-fn launch_any(image: &str, kernel: &str, words: &str) -> (String, String) {
-    let output = limit::output(
-        Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-            .args(["--device", "emu", "--timeout", "300", "launch", image, kernel])
-            .args(words.split_whitespace()),
-    );
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (text(&output.stdout), text(&output.stderr))
 }
 
 #[test]
@@ -465,5 +454,80 @@ fn a_library_of_two_thousand_kernels() {
         assert_eq!(text.lines().filter(|line| line.starts_with("  kernel kern_")).count(), 2000);
         let words = "--items 100 --group-size 64 --arg f32[100]=iota --arg out:f32[100] --arg 100 --arg f32:2";
         launch(image, "kern_1999", words, 0, &line("1", (0..100).map(|t| 2 * t + 1999)));
+    });
+}
+
+#[test]
+fn cases_of_gcc() {
+    let Some(cases) = cases() else { return };
+    let folder = cases.join("images/gcc12");
+    for image in variants(&folder, "gcn-hello") {
+        let expected = format!("Hello, world! argc=3\nargv[0]={}\nargv[1]=a\nargv[2]=b\n", image.display());
+        let output = run(&[], &image, &["a", "b"]);
+        assert_eq!((String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code()), (expected, Some(0)));
+    }
+    each(&folder, "gcn-return42", &[], &[], 42, |stdout| stdout.is_empty());
+    each(&folder, "gcn-exit7", &[], &[], 7, |stdout| stdout == "before exit\n");
+    each(&folder, "gcn-bigprint", &[], &[], 0, |stdout| {
+        let lines: Vec<&str> = stdout.lines().collect();
+        (lines.len(), lines[0].len(), lines[3000]) == (3001, 1998, "line 2999")
+    });
+}
+
+fn case(cases: &Path, name: &str) -> String {
+    cases.join("images").join(name).to_str().expect("a path of text").to_owned()
+}
+
+#[test]
+fn cases_of_printf() {
+    let Some(cases) = cases() else { return };
+    let fixed = "--groups 1 --group-size 2 --arg out:i32[4] --arg 7 --arg f64:1.5 --arg";
+    let image = case(&cases, "printf/hprintf_hostcall_v5_gfx90a.co");
+    let expected = "i=0 n=7 d=1.500000\ni=1 n=7 d=1.500000\nstr=hi lit=literal     0 %\nstr=hi lit=literal     1 %\n0: 19 27 19 27\n";
+    launch(&image, "k_hprintf", &format!("{fixed} u8[]=104,105,0"), 0, expected);
+    let image = case(&cases, "printf/bprintf_gfx1100.co");
+    let words = format!("{fixed} u8[]=104,105,32,37,100,10,0");
+    let (stdout, stderr, status) = launched("emu", &image, "k_bprintf", &words);
+    assert_eq!(status, Some(0), "{stderr}");
+    for part in ["i=0 n=7 d=1.500000\n", "lit=literal     1 %\n", "hi 0\nhi 1\n", "0: 0 0 0 0\n"] {
+        assert!(stdout.contains(part), "'{part}' is missing in: {stdout}");
+    }
+}
+
+#[test]
+fn cases_of_containers() {
+    let Some(cases) = cases() else { return };
+    for (name, target) in [
+        ("vecadd.hipfb", "gfx90a"),
+        ("vecadd.hipfb", "gfx1201"),
+        ("vecadd.offbin", "gfx90a"),
+        ("vecadd.offbin", "gfx1100"),
+        ("vecadd_ccob.hipfb", "gfx942"),
+        ("vecadd_ccob_v1_zlib.hipfb", "gfx906"),
+        ("vecadd_ccob_v2.hipfb", "gfx1030"),
+    ] {
+        let (image, device) = (case(&cases, &format!("bundles/{name}")), format!("emu:{target}"));
+        let words =
+            "--items 500 --group-size 128 --arg f32[500]=iota --arg f32[500]=fill:2 --arg out:f32[500] --arg 500";
+        let (stdout, stderr, status) = launched(&device, &image, "vecadd", words);
+        assert_eq!((stdout, status), (line("2", 2..502), Some(0)), "{name} on {target}: {stderr}");
+    }
+    for name in ["hip_basic_compress.hipfb", "host_old.exe"] {
+        let image = case(&cases, &format!("bundles/{name}"));
+        for device in ["emu:gfx90a", "emu:gfx1100"] {
+            let words = "--groups 1 --group-size 64 --dump 1=- --dump 2=- \
+                         --arg f32:2 --arg f32[4]=iota --arg f32[4]=fill:1 --arg 4";
+            let (stdout, stderr, status) = launched(device, &image, "h_saxpy", words);
+            assert_eq!(status, Some(0), "{name} on {device}: {stderr}");
+            assert!(stdout.contains("1 3 5 7"), "2 x + 1 in one of the buffers: {stdout}");
+        }
+    }
+}
+
+#[test]
+fn cases_of_constructors() {
+    let Some(cases) = cases() else { return };
+    compiled(&cases, "ctors.cpp", &TARGETS, &FREESTANDING, |_, image| {
+        launch(image, "k_ctor", "--groups 1 --group-size 1 --arg out:i32[5]", 0, "0: 21 101 102 2 0\n");
     });
 }
