@@ -1,4 +1,4 @@
-//! A client of the emulated machine for tests: raw calls of the driver, with nothing of the runtime.
+//! For tests: random numbers, and a client of the emulated machine: raw calls of the driver, with nothing of the runtime.
 
 use crate::driver::EmulatedDriver;
 use crate::isa::Target;
@@ -12,6 +12,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace::{Collector, Event, Tracer};
+
+/// Numbers that follow from a seed (SplitMix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.bits() % n
+    }
+}
 
 /// Flags of memory that host and GPU share.
 pub const SHARED: u32 = ALLOC_MEM_FLAGS_GTT

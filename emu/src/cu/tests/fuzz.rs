@@ -8,6 +8,7 @@
 use super::compiled::{IMAGE, Image, implicit};
 use super::*;
 use crate::isa::decode;
+use crate::testing::Random;
 use proptest::prelude::*;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -17,23 +18,6 @@ use trace::FaultKind;
 const TURNS: u64 = 12;
 /// Longest time for a case; anything near it is a hang.
 const LIMIT: Duration = Duration::from_secs(60);
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
 
 /// A host that cancels the dispatch after so many questions.
 struct Budget(AtomicU64);
@@ -76,7 +60,7 @@ fn instruction(target: Target, seed: u64, code: &mut Vec<u32>) {
     let prefix = random.below(64) as u32;
     let plain = random.below(8) == 0;
     for _ in 0..32 {
-        let mut words: [u32; 4] = std::array::from_fn(|_| random.next() as u32);
+        let mut words: [u32; 4] = std::array::from_fn(|_| random.bits() as u32);
         words[0] = words[0] >> 6 | prefix << 26;
         if random.below(2) == 0 {
             // Small offsets and low registers, which are more often valid together.
@@ -115,18 +99,18 @@ fn program(target: Target, random: &mut Random, instructions: &[u64]) -> Vec<u32
     }
     for register in (0..48u32).step_by(2) {
         let low = match random.below(4) {
-            0 => random.next() as u32,
+            0 => random.bits() as u32,
             _ => DATA as u32 + random.below(0x4000) as u32 * 4,
         };
         code.extend([0x7e00_02ff | register << 17, low]);
         let high = (register + 1) << 17;
         match random.below(4) {
-            0 => code.extend([0x7e00_02ff | high, random.next() as u32]),
+            0 => code.extend([0x7e00_02ff | high, random.bits() as u32]),
             1 => code.push(0x7e00_0300 | high | random.below(256) as u32),
             _ => code.push(0x7e00_0280 | high),
         }
     }
-    code.extend([s_mov | m0 << 16, random.next() as u32 >> random.below(32)]);
+    code.extend([s_mov | m0 << 16, random.bits() as u32 >> random.below(32)]);
     for seed in instructions {
         instruction(target, *seed, &mut code);
     }
@@ -308,11 +292,11 @@ fn case(seed: u64) -> u64 {
     let mut random = Random(seed);
     let target = Target::ALL[random.below(Target::ALL.len() as u64) as usize];
     if random.below(4) == 0 {
-        return damaged_image(target, random.next());
+        return damaged_image(target, random.bits());
     }
     let count = 1 + random.below(48);
-    let instructions: Vec<u64> = (0..count).map(|_| random.next()).collect();
-    random_code(target, random.next(), &instructions)
+    let instructions: Vec<u64> = (0..count).map(|_| random.bits()).collect();
+    random_code(target, random.bits(), &instructions)
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::cu::valu::table::Entry;
 use crate::cu::wave::{Wave, scalar};
 use crate::isa::{Decoded, Format, Mods, Operand, Special, Target};
 use crate::memory::AddressSpace;
+pub use crate::testing::Random;
 use std::sync::Arc;
 
 /// VGPRs of a test wave.
@@ -162,18 +163,7 @@ pub fn op(mnemonic: &'static str, dst: Operand, sources: &[Operand]) -> Decoded 
     }
 }
 
-/// A 64-bit number generator with a fixed start (splitmix64).
-pub struct Random(pub u64);
-
 impl Random {
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
     fn choose<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.bits() as usize % from.len()]
     }
