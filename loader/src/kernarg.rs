@@ -312,21 +312,7 @@ mod tests {
     }
 
     fn arg(offset: u32, size: u32, value_kind: ValueKind<'static>) -> Arg<'static> {
-        Arg {
-            offset,
-            size,
-            value_kind,
-            name: None,
-            type_name: None,
-            address_space: None,
-            access: None,
-            actual_access: None,
-            pointee_align: None,
-            is_const: false,
-            is_restrict: false,
-            is_volatile: false,
-            is_pipe: false,
-        }
+        Arg::new(value_kind, offset, size)
     }
 
     /// The segment of a kernel of these arguments.

@@ -190,6 +190,27 @@ pub struct Arg<'a> {
     pub is_pipe: bool,
 }
 
+impl<'a> Arg<'a> {
+    /// An argument of which no more is known than the metadata must say.
+    pub fn new(value_kind: ValueKind<'a>, offset: u32, size: u32) -> Arg<'a> {
+        Arg {
+            offset,
+            size,
+            value_kind,
+            name: None,
+            type_name: None,
+            address_space: None,
+            access: None,
+            actual_access: None,
+            pointee_align: None,
+            is_const: false,
+            is_restrict: false,
+            is_volatile: false,
+            is_pipe: false,
+        }
+    }
+}
+
 /// Reads the arguments of kernel number `kernel`.
 pub(super) fn parse<'a>(reader: &mut Reader<'a>, kernel: Path) -> Result<Vec<Arg<'a>>, MetadataError> {
     let count = read(reader, kernel.key(".args"), Reader::array)?;
@@ -361,21 +382,7 @@ mod tests {
     }
 
     fn arg_at(offset: u32, size: u32) -> Arg<'static> {
-        Arg {
-            offset,
-            size,
-            value_kind: K::ByValue,
-            name: None,
-            type_name: None,
-            address_space: None,
-            access: None,
-            actual_access: None,
-            pointee_align: None,
-            is_const: false,
-            is_restrict: false,
-            is_volatile: false,
-            is_pipe: false,
-        }
+        Arg::new(K::ByValue, offset, size)
     }
 
     #[test]

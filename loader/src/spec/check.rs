@@ -204,21 +204,7 @@ mod tests {
     use super::*;
 
     fn arg(kind: ValueKind<'static>, size: u32, type_name: Option<&'static str>) -> Arg<'static> {
-        Arg {
-            offset: 0,
-            size,
-            value_kind: kind,
-            name: None,
-            type_name,
-            address_space: None,
-            access: None,
-            actual_access: None,
-            pointee_align: None,
-            is_const: false,
-            is_restrict: false,
-            is_volatile: false,
-            is_pipe: false,
-        }
+        Arg { type_name, ..Arg::new(kind, 0, size) }
     }
 
     fn given(arg: &Arg, text: &str) -> Result<Option<Value>, String> {

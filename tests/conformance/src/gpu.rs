@@ -181,6 +181,15 @@ impl Gpu {
         self.call(&mut args).map(|()| args)
     }
 
+    /// ALLOC_MEMORY_OF_GPU of memory of the caller's: the same address on both.
+    pub fn alloc_user(&self, memory: u64, size: u64) -> Result<AllocMemoryOfGpuArgs, Errno> {
+        let flags = ALLOC_MEM_FLAGS_USERPTR | ALLOC_MEM_FLAGS_WRITABLE;
+        let (va_addr, mmap_offset) = (memory, memory);
+        let mut args =
+            AllocMemoryOfGpuArgs { va_addr, mmap_offset, size, flags, gpu_id: self.id, ..Default::default() };
+        self.call(&mut args).map(|()| args)
+    }
+
     /// MAP_MEMORY_TO_GPU: what it answered, and `n_success`.
     pub fn map(&self, handle: u64, gpus: &[u32]) -> (Result<(), Errno>, u32) {
         let (device_ids_array_ptr, n_devices) = (gpus.as_ptr() as u64, gpus.len() as u32);

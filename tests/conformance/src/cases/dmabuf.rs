@@ -97,15 +97,7 @@ cases! { "KFDIPCTest", s:
         s.ok("EXPORT_DMABUF of the doorbells", result);
         s.driver.close(export.dmabuf_fd as i32)?;
         let user = s.anonymous(4096, libc::PROT_READ | libc::PROT_WRITE)?;
-        let mut args = AllocMemoryOfGpuArgs {
-            va_addr: user,
-            mmap_offset: user,
-            size: 4096,
-            gpu_id: gpu.id,
-            flags: ALLOC_MEM_FLAGS_USERPTR | ALLOC_MEM_FLAGS_WRITABLE,
-            ..Default::default()
-        };
-        s.call(&mut args)?;
+        let args = gpu.alloc_user(user, 4096)?;
         let result = s.call(&mut ExportDmabufArgs { handle: args.handle, ..Default::default() });
         s.err("EXPORT_DMABUF of a USERPTR", result, Errno::EPERM);
     }

@@ -338,17 +338,7 @@ cases! { "KFDMemoryTest", s:
         };
         protect(1, libc::PROT_READ);
         protect(2, libc::PROT_NONE);
-        let make = |page: u64, size| {
-            let mut args = AllocMemoryOfGpuArgs {
-                va_addr: memory + 4096 * page,
-                mmap_offset: memory + 4096 * page,
-                size,
-                flags: ALLOC_MEM_FLAGS_USERPTR | ALLOC_MEM_FLAGS_WRITABLE,
-                gpu_id: gpu.id,
-                ..Default::default()
-            };
-            s.call(&mut args)
-        };
+        let make = |page: u64, size| gpu.alloc_user(memory + 4096 * page, size).map(drop);
         let results = [make(0, 8192), make(1, 8192), make(2, 4096), make(0, 4096)];
         let [behind, both, neither, first] = results;
         s.err("a page that can only be read behind a good one", behind, Errno::EPERM);

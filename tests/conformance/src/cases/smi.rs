@@ -46,15 +46,7 @@ cases! { "SMIEvents", s:
         let asked = open(smi_event_mask(SMI_EVENT_QUEUE_EVICTION) | smi_event_mask(SMI_EVENT_QUEUE_RESTORE))?;
         let other = open(smi_event_mask(SMI_EVENT_VMFAULT))?;
         let user = s.anonymous(4096, libc::PROT_READ | libc::PROT_WRITE)?;
-        let mut args = AllocMemoryOfGpuArgs {
-            va_addr: user,
-            mmap_offset: user,
-            size: 4096,
-            gpu_id: gpu.id,
-            flags: ALLOC_MEM_FLAGS_USERPTR | ALLOC_MEM_FLAGS_WRITABLE,
-            ..Default::default()
-        };
-        s.call(&mut args)?;
+        let args = gpu.alloc_user(user, 4096)?;
         s.ok("MAP", gpu.map(args.handle, &[gpu.id]).0);
         let queue = gpu.queue(64)?;
         s.ok("munmap of the memory", s.munmap(user, 4096));
