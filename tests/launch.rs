@@ -2,7 +2,10 @@
 
 #[path = "limit.rs"]
 mod limit;
+#[path = "settled.rs"]
+mod settled;
 
+use settled::settled;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -395,19 +398,6 @@ fn hostcalls_other_services() {
     }
 }
 
-/// A text without its addresses, which vary.
-fn without_addresses(text: &str) -> String {
-    let mut parts = text.split("0x");
-    let mut kept = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let digits = part.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(part.len());
-        let number = if (11..=12).contains(&digits) { "ADDRESS" } else { &format!("0x{}", &part[..digits]) };
-        kept.push_str(number);
-        kept.push_str(&part[digits..]);
-    }
-    kept
-}
-
 #[test]
 fn what_the_address_sanitizer_instrumented() {
     let values =
@@ -432,7 +422,7 @@ fn what_the_address_sanitizer_instrumented() {
             let report = stderr.split("kfdrun: ").nth(1).unwrap_or_default();
             assert!(stdout.is_empty() && report.starts_with("address sanitizer: "), "{target} {kernel}: {stderr}");
             if target == "gfx90a" {
-                insta::assert_snapshot!(format!("asan_{kernel}"), without_addresses(report));
+                insta::assert_snapshot!(format!("asan_{kernel}"), settled(report));
             }
         }
         // So far away that not even the shadow is there.

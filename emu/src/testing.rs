@@ -1,4 +1,5 @@
-//! For tests: random numbers, and a client of the emulated machine: raw calls of the driver, with nothing of the runtime.
+//! For tests: random numbers, and a client of the emulated machine that makes raw calls of the driver, with nothing of
+//! the runtime.
 
 use crate::driver::EmulatedDriver;
 use crate::isa::Target;

@@ -136,13 +136,6 @@ impl Kfd {
         self.call(&mut args)?;
         Ok(args.available)
     }
-
-    /// The clocks of a GPU and of the host at one moment (GET_CLOCK_COUNTERS).
-    pub fn clock_counters(&self, gpu: GpuId) -> Result<uapi::GetClockCountersArgs> {
-        let mut args = uapi::GetClockCountersArgs { gpu_id: gpu.0, ..Default::default() };
-        self.call(&mut args)?;
-        Ok(args)
-    }
 }
 
 impl Drop for Kfd {
