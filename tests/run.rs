@@ -51,14 +51,35 @@ fn the_value_of_main_becomes_the_exit_status() {
 /// How fast is for the benchmark to say; that calls after a pause are answered at all is for the test.
 #[test]
 fn calls_after_a_pause_are_answered() {
-    for target in ["gfx90a", "gfx1100"] {
-        let output = emulated(&[], &image(&format!("latency.{target}")), &["short"]);
+    for name in ["latency.gfx90a", "latency.gfx1100", "latency-rpc23.gfx90a", "latency-rpc23.gfx1100"] {
+        let output = emulated(&[], &image(name), &["short"]);
         assert_eq!(status(&output, 0), "");
         let lines = text(&output.stdout);
         assert_eq!(lines.lines().next(), Some("clock of 100000 kHz"), "the host tells the program the GPU's clock");
         let pauses: Vec<&str> =
             lines.lines().skip(1).filter_map(|line| line.split(" us before a call: median ").next()).collect();
-        assert_eq!(pauses, ["0", "200"], "{target}: {lines}");
+        assert_eq!(pauses, ["0", "200"], "{name}: {lines}");
+    }
+}
+
+/// The later protocol has a doorbell: between calls the host sleeps in WAIT_EVENTS and the device's interrupt wakes it. When
+/// that is lost, it looks by itself soon after.
+#[test]
+fn a_call_rings_the_hosts_doorbell() {
+    for target in ["gfx90a", "gfx1100"] {
+        for inject in [&[][..], &["--inject", "lost-interrupt:7"]] {
+            let output =
+                emulated(&[&["--trace"], inject].concat(), &image(&format!("latency-rpc23.{target}")), &["short"]);
+            let trace = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{trace}");
+            // The completion signal, the two kinds of faults, the doorbell.
+            let sleeps = trace.lines().filter(|line| line.contains("WAIT_EVENTS") && line.contains("num_events=4"));
+            let woken = sleeps.filter(|line| line.ends_with("wait_result=0} = 0")).count();
+            // One of them by the kernel's end, at most.
+            assert!(woken > 1, "{target} {inject:?}: {woken} sleeps ended by an event: {trace}");
+            let lost = trace.contains("the interrupt of event 2 is lost, as injected");
+            assert_eq!(lost, !inject.is_empty(), "{target}: {trace}");
+        }
     }
 }
 

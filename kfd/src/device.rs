@@ -74,6 +74,16 @@ impl Device {
         &self.node
     }
 
+    /// Whether 64-bit atomic operations of the GPU reach memory of the host, as its links in the topology say. False when
+    /// they cannot be read.
+    pub fn has_atomics_to_host(&self) -> bool {
+        let links = self.node.io_links(self.kfd.system()).unwrap_or_default();
+        let flags: Option<Vec<u32>> = links.iter().map(|link| link.flags).collect();
+        flags.is_some_and(|flags| {
+            !flags.is_empty() && flags.iter().all(|flags| flags & sysfs::IOLINK_FLAGS_NO_ATOMICS_64_BIT == 0)
+        })
+    }
+
     /// GPU id.
     pub fn gpu_id(&self) -> GpuId {
         self.gpu

@@ -58,6 +58,8 @@ pub struct Gpu {
     done: Event,
     memory_fault: Event,
     hw_exception: Event,
+    /// Set by a kernel that calls the host, once somebody wants to know ([`Gpu::bell`]).
+    call: Option<Event>,
     events: Events,
     device: Arc<Device>,
     options: GpuOptions,
@@ -124,12 +126,22 @@ pub struct WaitState<'k> {
     pub report: &'k dyn Fn() -> Vec<String>,
 }
 
+/// An event that a kernel sets itself: it stores `event` to `mailbox`, then sends the interrupt of that number
+/// (`s_sendmsg`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bell {
+    /// Slot of the event page.
+    pub mailbox: u64,
+    /// KFD event id.
+    pub event: u32,
+}
+
 /// What the caller answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pending {
-    /// Nothing to do before the kernel completes or this much time has passed.
+    /// Nothing to do before the kernel completes, wakes the host, or this much time has passed.
     Sleep(Duration),
-    /// The kernel may ask for something at any moment: call again within tens of microseconds.
+    /// The kernel may ask for something at any moment and cannot wake the host: call again within tens of microseconds.
     Poll,
     /// It served the kernel: look again at once.
     Again,
@@ -186,6 +198,7 @@ impl Gpu {
             done,
             memory_fault,
             hw_exception,
+            call: None,
             events,
             device: device.clone(),
             options,
@@ -198,6 +211,17 @@ impl Gpu {
     /// Sets what the hidden arguments of the kernels to come point to. The memory must outlive them.
     pub fn set_hidden_buffers(&mut self, hidden: HiddenBuffers) {
         self.hidden = hidden;
+    }
+
+    /// What a kernel rings to wake a host that waits with [`Pending::Sleep`].
+    pub(crate) fn bell(&mut self) -> Result<Bell, Error> {
+        let call = match self.call.take() {
+            Some(call) => call,
+            None => self.events.create(EventKind::Signal)?,
+        };
+        let bell = Bell { mailbox: call.mailbox().map_or(0, |va| va.0), event: call.id().0 };
+        self.call = Some(call);
+        Ok(bell)
     }
 
     /// The address sanitizer's shadow memory.

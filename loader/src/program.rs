@@ -7,6 +7,7 @@ use crate::arguments::Strings;
 use crate::gpu::{Finished, Gpu, GpuOptions, Launch, Pending, WaitState};
 use crate::heap::Heap;
 use crate::rpc::{Abi, Area, End, Handler, Output, Progress, Region, Server};
+use crate::service::{LISTEN, TICK};
 use crate::{Error, Image, ServiceOptions, Services, Shape, Stop, Value, gcn};
 use elf::{CodeObject, Kernel};
 use kfd::Device;
@@ -69,9 +70,6 @@ pub struct Outcome {
     /// Lines for the user.
     pub notes: Vec<String>,
 }
-
-/// Time between looks at the caller of a program that makes no calls.
-const TICK: Duration = Duration::from_millis(100);
 
 /// The image's client structure for remote calls: how big, and where in the image.
 fn client(code: &CodeObject) -> Option<(Abi, u64)> {
@@ -159,7 +157,10 @@ pub fn run(
             let at = shared.host_ptr(offset + area_at, region.size())?;
             // SAFETY: `host_ptr` checked the range, which starts at a multiple of 64 in a page-aligned buffer; the
             // buffer lives as long as the area, and nothing else of the host touches this part of it.
-            let area = unsafe { Area::new(region, at.as_ptr(), shared.clone()) };
+            let mut area = unsafe { Area::new(region, at.as_ptr(), shared.clone()) };
+            if region.abi == Abi::Doorbell && device.has_atomics_to_host() {
+                area.set_bell(base + area_at, &gpu.bell()?);
+            }
             let shadow = image.is_instrumented().then(|| gpu.shadow().clone());
             let server = output.take().map(|output| Server::new(area, output, Box::new(Heap::new(device, shadow))));
             server.map(|mut server| {
@@ -208,7 +209,7 @@ pub fn run(
         None => None,
         Some(output) => {
             let kernels: Vec<_> = steps.iter().map(|(kernel, shape, _)| (*kernel, *shape)).collect();
-            Some(Services::new(&gpu, &image, &kernels, program.services, output)?)
+            Some(Services::new(&mut gpu, &image, &kernels, program.services, output)?)
         }
     };
     gpu.set_hidden_buffers(services.as_ref().map(Services::buffers).unwrap_or_default());
@@ -237,23 +238,19 @@ pub fn run(
                 left = Some((state.signal, state.value));
                 return Pending::Leave;
             }
-            let served = match (&mut server, &mut services) {
+            match (&mut server, &mut services) {
                 (Some(server), _) => match server.poll() {
-                    Progress::Ended(_) => return Pending::Leave,
-                    progress => progress == Progress::Served,
+                    Progress::Ended(_) => Pending::Leave,
+                    Progress::Served => Pending::Again,
+                    Progress::Idle if server.is_quiet() => Pending::Sleep(LISTEN),
+                    Progress::Idle => Pending::Poll,
                 },
-                (None, Some(services)) => match services.poll() {
-                    Ok(Some(_)) if services.is_stopped() => return Pending::Leave,
-                    Ok(Some(served)) => served,
-                    Ok(None) => return Pending::Sleep(TICK),
-                    Err(error) => {
-                        broken = Some(error);
-                        return Pending::Leave;
-                    }
-                },
-                (None, None) => return Pending::Sleep(TICK),
-            };
-            if served { Pending::Again } else { Pending::Poll }
+                (None, Some(services)) => services.poll().unwrap_or_else(|error| {
+                    broken = Some(error);
+                    Pending::Leave
+                }),
+                (None, None) => Pending::Sleep(TICK),
+            }
         });
         if let Some(error) = broken {
             return Err(error);

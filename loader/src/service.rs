@@ -6,10 +6,17 @@ use crate::hostcall::{self, Form, Layout};
 use crate::printf::{Channel, Formats};
 use crate::rpc::Output;
 use crate::shadow::Shadow;
-use crate::{Error, Gpu, Image, Shape, Stop};
+use crate::{Error, Gpu, Image, Pending, Shape, Stop};
 use elf::{Kernel, ValueKind};
 use kfd::{Buffer, Device, Kind};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Time between looks at the caller while a kernel runs that asks for nothing.
+pub(crate) const TICK: Duration = Duration::from_millis(100);
+
+/// The same while one runs that wakes the host when it wants something: an interrupt may be lost.
+pub(crate) const LISTEN: Duration = Duration::from_millis(2);
 
 /// Bytes of the printf buffer unless asked otherwise: OpenCL's runtime gives 4096 a work-item of the largest work-group.
 pub const DEFAULT_PRINTF_BUFFER: u32 = 4 << 20;
@@ -46,13 +53,13 @@ impl Services {
     /// Makes what the hidden arguments of `kernels` ask for. A kernel's argument alone does not say that it is used, so
     /// nothing here is large.
     pub fn new(
-        gpu: &Gpu,
+        gpu: &mut Gpu,
         image: &Image,
         kernels: &[(&Kernel, Shape)],
         options: ServiceOptions,
         output: Box<dyn Output>,
     ) -> Result<Services, Error> {
-        let (device, code) = (gpu.device(), image.code());
+        let (device, code) = (&gpu.device().clone(), image.code());
         let wants =
             |kind: ValueKind| kernels.iter().any(|(k, _)| k.metadata.args.iter().any(|arg| arg.value_kind == kind));
         let printf = if wants(ValueKind::HiddenPrintfBuffer) && !code.printf().is_empty() {
@@ -67,7 +74,8 @@ impl Services {
             let resident = resident.map_or(1 << 16, |(simds, waves)| u64::from(simds) * u64::from(waves));
             let shadow = image.is_instrumented().then(|| gpu.shadow().clone());
             let layout = Layout::new(options.hostcall, waves.unwrap_or(1).min(resident.max(1)));
-            let server = hostcall::Server::new(device, layout, Box::new(Heap::new(device, shadow)))?;
+            let memory = Box::new(Heap::new(device, shadow));
+            let server = hostcall::Server::new(device, layout, &gpu.bell()?, memory)?;
             let heap = match wants(ValueKind::HiddenHeapV1) {
                 true => Some(zeroed(device, HEAP_BYTES, "device heap")?),
                 false => None,
@@ -88,17 +96,17 @@ impl Services {
         }
     }
 
-    /// Serves what a running kernel asks for. None when it cannot ask, else whether it did.
-    pub fn poll(&mut self) -> Result<Option<bool>, Error> {
-        let Some(server) = &mut self.hostcall else { return Ok(None) };
+    /// Serves what a running kernel asks for. The answer is for its wait: [`Pending::Leave`] when the kernel must not go on,
+    /// since the address sanitizer found something; [`Services::finish`] tells what.
+    pub fn poll(&mut self) -> Result<Pending, Error> {
+        let Some(server) = &mut self.hostcall else { return Ok(Pending::Sleep(TICK)) };
         let served = server.poll(self.output.as_mut())?;
         self.notes.extend(server.take_complaints());
-        Ok(Some(served))
-    }
-
-    /// Whether the kernel must not go on: the address sanitizer found something. [`Services::finish`] tells what.
-    pub fn is_stopped(&self) -> bool {
-        self.hostcall.as_ref().is_some_and(hostcall::Server::is_stopped)
+        Ok(match (server.is_stopped(), served) {
+            (true, _) => Pending::Leave,
+            (false, true) => Pending::Again,
+            (false, false) => Pending::Sleep(LISTEN),
+        })
     }
 
     /// Adds what may have to do with it to the report on a kernel that went wrong.
@@ -113,7 +121,7 @@ impl Services {
     /// # Errors
     /// [`Stop::Sanitizer`] when the address sanitizer found something.
     pub fn finish(&mut self, image: &Image, kernel: &str) -> Result<Vec<String>, Error> {
-        while self.poll()? == Some(true) {}
+        while self.poll()? == Pending::Again {}
         let reports = self.hostcall.as_mut().map(hostcall::Server::take_reports).unwrap_or_default();
         let (recovered, stops): (Vec<_>, Vec<_>) = reports.iter().partition(|report| report.recovers);
         self.notes.extend(recovered.iter().map(|report| self.shadow.explain(report, image)));

@@ -40,6 +40,7 @@ for target in gfx90a gfx1100; do
   build latency "$target" latency.c start.c rpc.c
   build hello-rpc19 "$target" -DRPC=19 hello.c start.c rpc.c
   build hello-rpc23 "$target" -DRPC=23 hello.c start.c rpc.c
+  build latency-rpc23 "$target" -DRPC=23 latency.c start.c rpc.c
 done
 for target in gfx90a gfx1100; do
   build bench "$target" bench.c -ffp-contract=off

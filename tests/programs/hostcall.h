@@ -44,6 +44,17 @@ static u64 of_first_lane(u64 value) {
 static u32 lane_id(void) { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)); }
 static int is_first_lane(u64 active) { return lane_id() == __builtin_ctzl(active); }
 
+// Adds one to an amd_signal_t, and wakes a host that sleeps on its event.
+static void ring(u64 signal) {
+  __scoped_atomic_fetch_add((u64 *)(signal + 8), 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+  u64 *mailbox = *(u64 **)(signal + 16);
+  u32 event = *(u32 *)(signal + 24);
+  if (mailbox) {
+    __scoped_atomic_store_n(mailbox, event, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+    __builtin_amdgcn_s_sendmsg(1 /* interrupt */, __builtin_amdgcn_readfirstlane(event) & 0xff);
+  }
+}
+
 #ifdef PHASES
 // A packet is the device's while the two phases are equal, and one wave's while its bit of the occupied ones is set.
 static u32 take(Buffer *buffer) {
@@ -73,7 +84,7 @@ static NOINLINE u64 call(u32 service, const u64 *words) {
     buffer->headers[index].active = active;
     buffer->headers[index].service = service;
     __scoped_atomic_store_n(&buffer->device_phase[index], phase, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
-    __scoped_atomic_fetch_add((u64 *)(buffer->doorbell + 8), 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+    ring(buffer->doorbell);
   }
   while (LOAD(&buffer->host_phase[index]) != phase)
     __builtin_amdgcn_s_sleep(1);
@@ -118,7 +129,7 @@ static NOINLINE u64 call(u32 service, const u64 *words) {
     header->service = service;
     __scoped_atomic_store_n(&header->control, 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
     push(buffer, &buffer->ready, at);
-    __scoped_atomic_fetch_add((u64 *)(buffer->doorbell + 8), 1, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+    ring(buffer->doorbell);
   }
   while (LOAD(&header->control) & 1)
     __builtin_amdgcn_s_sleep(1);

@@ -70,7 +70,7 @@ fn one(args: &Args, launch: &LaunchArgs, path: &Path, kernel: &str) -> Result<u8
         timestamps: launch.repeat > 1,
         ..GpuOptions::default()
     };
-    let gpu = Gpu::open(&device, options)?;
+    let mut gpu = Gpu::open(&device, options)?;
     let memory = memory.allocate(&device)?;
     let values = spec::check(&kernel.metadata, &launch.arguments, |index| {
         memory.address(index).ok_or_else(|| usage(format!("argument {index} has no buffer")))
@@ -88,7 +88,7 @@ fn one(args: &Args, launch: &LaunchArgs, path: &Path, kernel: &str) -> Result<u8
     steps.push(Step { kernel: &kernel, shape, values, dynamic_lds, repeat, dump_kernarg });
     steps.extend(after.iter().map(Step::once));
     let kernels: Vec<(&Kernel, Shape)> = steps.iter().map(|step| (step.kernel, step.shape)).collect();
-    let mut services = Services::new(&gpu, &image, &kernels, services(args, launch), Box::new(Unbuffered))?;
+    let mut services = Services::new(&mut gpu, &image, &kernels, services(args, launch), Box::new(Unbuffered))?;
     run::catch_interrupts();
     let mut runner = Runner::new(args, &device, gpu);
     for step in &steps {

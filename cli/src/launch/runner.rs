@@ -171,16 +171,10 @@ impl Wait<'_> {
             self.left = Some((state.signal, state.value));
             return Pending::Leave;
         }
-        match self.services.poll() {
-            Ok(None) => Pending::Sleep(Duration::from_millis(100)),
-            Ok(Some(_)) if self.services.is_stopped() => Pending::Leave,
-            Ok(Some(true)) => Pending::Again,
-            Ok(Some(false)) => Pending::Poll,
-            Err(error) => {
-                self.broken = Some(error);
-                Pending::Leave
-            }
-        }
+        self.services.poll().unwrap_or_else(|error| {
+            self.broken = Some(error);
+            Pending::Leave
+        })
     }
 }
 

@@ -207,7 +207,7 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
         timestamps: planned.iter().any(|planned| planned.repeat > 1),
         ..GpuOptions::default()
     };
-    let gpu = Gpu::open(&device, options)?;
+    let mut gpu = Gpu::open(&device, options)?;
     let memory = memory.allocate(&device)?;
     let images: Vec<Image> =
         codes.into_iter().map(|code| Image::load(&device, code, &memory.bindings, 0)).collect::<Result<_, _>>()?;
@@ -221,7 +221,7 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
         let own =
             planned.iter().filter(|planned| planned.image == index).map(|planned| (&planned.kernel, planned.shape));
         let kernels: Vec<(&Kernel, Shape)> = once.chain(own).collect();
-        services.push(Services::new(&gpu, image, &kernels, super::services(args, launch), Box::new(Unbuffered))?);
+        services.push(Services::new(&mut gpu, image, &kernels, super::services(args, launch), Box::new(Unbuffered))?);
     }
 
     run::catch_interrupts();

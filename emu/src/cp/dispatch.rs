@@ -21,7 +21,7 @@ struct Waves<'a> {
 impl Host for Waves<'_> {
     fn interrupt(&self, m0: u32) {
         // An SQ interrupt carries 24 bits.
-        self.shared.setup.events.interrupt(m0 & 0xff_ffff, 24);
+        self.shared.interrupt(m0 & 0xff_ffff, 24);
     }
 
     fn cancelled(&self) -> bool {

@@ -104,6 +104,15 @@ impl Shared {
     fn cancelled(&self) -> bool {
         self.stop.load(Ordering::Acquire) || self.setup.evicted.load(Ordering::Acquire)
     }
+
+    /// An interrupt for an event of which `bits` bits of the id are known, unless it is to be lost.
+    fn interrupt(&self, id: u32, bits: u32) {
+        if self.setup.kernel.faults.loses_interrupt() {
+            self.setup.kernel.note(|| format!("the interrupt of event {id} is lost, as injected"));
+        } else {
+            self.setup.events.interrupt(id, bits);
+        }
+    }
 }
 
 /// The packet processor of one queue. Dropping it stops it.

@@ -56,11 +56,7 @@ fn notify(
     if mailbox != 0 {
         bus.store_u64(mailbox, u64::from(event_id), "event mailbox of the signal")?;
         // An end-of-pipe interrupt carries the whole id.
-        if shared.setup.kernel.faults.loses_interrupt() {
-            shared.setup.kernel.note(|| format!("the interrupt of event {event_id} is lost, as injected"));
-        } else {
-            shared.setup.events.interrupt(event_id, 32);
-        }
+        shared.interrupt(event_id, 32);
     }
     // Other queues may wait for this signal.
     shared.setup.bell.ring();

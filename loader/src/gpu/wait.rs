@@ -82,7 +82,8 @@ impl Gpu {
             }
             looked = Instant::now();
             let block = sleep.unwrap_or_default();
-            let events = [&self.done, &self.memory_fault, &self.hw_exception];
+            let mut events = vec![&self.done, &self.memory_fault, &self.hw_exception];
+            events.extend(&self.call);
             if let Wait::Fired(fired) = self.events.wait(&events, Some(block))? {
                 self.faults(image, kernel, &fired)?;
             }

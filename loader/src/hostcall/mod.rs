@@ -9,6 +9,7 @@ mod calls;
 pub use calls::{Calls, Report};
 
 use crate::Error;
+use crate::gpu::Bell;
 use crate::rpc::{DeviceMemory, Output};
 use aql::AmdSignal;
 use kfd::{Buffer, Device, Kind};
@@ -158,13 +159,24 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes the buffer.
-    pub fn new(device: &Arc<Device>, layout: Layout, memory: Box<dyn DeviceMemory>) -> Result<Server, Error> {
+    /// Makes the buffer. Its doorbell signal has the bell's event behind it.
+    pub(crate) fn new(
+        device: &Arc<Device>,
+        layout: Layout,
+        bell: &Bell,
+        memory: Box<dyn DeviceMemory>,
+    ) -> Result<Server, Error> {
         let buffer = Buffer::new(device, Kind::Control, layout.size(), "hostcall buffer")?;
         buffer.write_bytes(0, &layout.block(buffer.va().0))?;
-        // No event behind it: the host looks at the packets.
-        buffer.write_bytes(SIGNAL, &AmdSignal::default().to_bytes())?;
-        buffer.atomic_u64(SIGNAL + aql::signal::VALUE as u64)?.store(1, Ordering::Relaxed);
+        // The device adds one for each call; what is in the packets says which. Its kind stays 0, which no device library
+        // looks at: one of the other form would take the bits of it for occupied packets and wait for ever.
+        let signal = AmdSignal {
+            value: 1,
+            event_mailbox_ptr: bell.mailbox,
+            event_id: bell.event,
+            ..AmdSignal::default()
+        };
+        buffer.write_bytes(SIGNAL, &signal.to_bytes())?;
         Ok(Server { buffer, layout, calls: Calls::new(memory), used: false })
     }
 

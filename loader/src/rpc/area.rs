@@ -1,9 +1,10 @@
 //! The shared area: layout and access.
 
+use crate::gpu::Bell;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Which release of the protocol an image was built for, told by the size of its client structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +77,8 @@ impl Region {
     }
 
     /// The client structure to store into the image, for an area at device address `va`. The lock bitmap that follows
-    /// in the image stays zero. The doorbell pointer of later releases points at an area of zeros: its value pointer is
-    /// null, which turns interrupts off.
+    /// in the image stays zero. The doorbell of later releases is at the start of the area; as long as it is all zeros
+    /// nobody rings it.
     pub fn client(&self, va: u64) -> Vec<u8> {
         let mut fields = vec![u64::from(self.ports)];
         if self.abi == Abi::Doorbell {
@@ -90,11 +91,24 @@ impl Region {
     }
 }
 
+/// The doorbell at the start of the area: how a client wakes a host that sleeps.
+mod doorbell {
+    /// Address of the number of open calls; null when nobody wants to be woken.
+    pub const VALUE_POINTER: u64 = 0;
+    /// Slot of the event page.
+    pub const MAILBOX_POINTER: u64 = 8;
+    /// What the client stores there and sends with its interrupt when it makes the number one.
+    pub const EVENT: u64 = 16;
+    /// The number of open calls. The protocol leaves its place to the host.
+    pub const VALUE: u64 = 32;
+}
+
 /// The area as the host maps it. Clones share it.
 #[derive(Clone)]
 pub struct Area {
     region: Region,
     base: *mut u8,
+    has_bell: bool,
     flips: Rc<Cell<u64>>,
     _keep: Arc<dyn Send + Sync>,
 }
@@ -106,7 +120,29 @@ impl Area {
     /// `base` must be 16-byte aligned and valid for `region.size()` bytes while `keep` lives, shared with nothing but
     /// the device.
     pub unsafe fn new(region: Region, base: *mut u8, keep: Arc<dyn Send + Sync>) -> Area {
-        Area { region, base, flips: Rc::default(), _keep: keep }
+        Area { region, base, has_bell: false, flips: Rc::default(), _keep: keep }
+    }
+
+    /// Sets the doorbell of an area at device address `va`. Does nothing for a protocol without one.
+    pub(crate) fn set_bell(&mut self, va: u64, bell: &Bell) {
+        self.has_bell = self.region.abi == Abi::Doorbell;
+        if self.has_bell {
+            self.long(doorbell::MAILBOX_POINTER).store(bell.mailbox, Ordering::Relaxed);
+            self.word(doorbell::EVENT).store(bell.event, Ordering::Relaxed);
+            self.long(doorbell::VALUE_POINTER).store(va + doorbell::VALUE, Ordering::Release);
+        }
+    }
+
+    /// Calls that clients have opened and the server has not closed; None where they are not counted.
+    pub(super) fn open_calls(&self) -> Option<u64> {
+        self.has_bell.then(|| self.long(doorbell::VALUE).load(Ordering::Acquire))
+    }
+
+    /// Counts a call that the server has closed.
+    pub(super) fn closed(&self) {
+        if self.has_bell {
+            self.long(doorbell::VALUE).fetch_sub(1, Ordering::Release);
+        }
     }
 
     /// How often the server passed a port to its client.
@@ -129,6 +165,14 @@ impl Area {
         // SAFETY: callers pass offsets of the region's own tables, so the word lies inside the mapping that `keep`
         // holds, aligned; the device changes it concurrently, hence the atomic.
         unsafe { AtomicU32::from_ptr(self.base.add(offset as usize).cast()) }
+    }
+
+    /// Of the doorbell, where there is one.
+    fn long(&self, offset: u64) -> &AtomicU64 {
+        debug_assert!(offset + 8 <= self.region.abi.prefix() && offset.is_multiple_of(8));
+        // SAFETY: callers pass offsets of the doorbell's fields in an area that has one, so these bytes lie inside the
+        // mapping that `keep` holds, aligned; the device changes them concurrently, hence the atomic.
+        unsafe { AtomicU64::from_ptr(self.base.add(offset as usize).cast()) }
     }
 
     /// Does the server own the port?

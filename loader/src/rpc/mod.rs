@@ -120,6 +120,11 @@ impl Server {
         }
     }
 
+    /// No call is open, and the next one wakes a host that sleeps.
+    pub fn is_quiet(&self) -> bool {
+        self.calls.is_empty() && self.area.open_calls() == Some(0)
+    }
+
     /// What went wrong with calls since the last time, one line each.
     pub fn take_complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.shared.borrow_mut().complaints)

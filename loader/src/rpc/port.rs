@@ -123,6 +123,7 @@ impl Port {
         if self.last.get() == Some(Last::Receive) {
             self.area.flip(self.index);
         }
+        self.area.closed();
     }
 }
 

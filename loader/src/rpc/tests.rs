@@ -1,6 +1,7 @@
 //! A client that plays the device's part, step by step.
 
 use super::*;
+use crate::gpu::Bell;
 use std::sync::Arc;
 
 struct Device {
@@ -139,6 +140,35 @@ fn every_lane_writes_its_text() {
         assert_eq!(device.receive(2, 2)[0], 130);
         assert_eq!(device.written.borrow().0, [b'a'; 260]);
     }
+}
+
+/// Bytes 0 to 20 of the area are the doorbell's: where calls are counted, where and what to store for the interrupt.
+#[test]
+fn the_doorbell_counts_open_calls() {
+    let mut device = Device::new(Abi::Doorbell, 32);
+    assert!(!device.server.is_quiet(), "without a doorbell nobody wakes the host");
+    let va = device.at(0) as u64;
+    device.server.area.set_bell(va, &Bell { mailbox: 0x5000, event: 7 });
+    // SAFETY: inside the area.
+    let (value, mailbox, event) = unsafe {
+        let value = device.at(0).cast::<*mut u64>().read_volatile();
+        (value, device.at(8).cast::<u64>().read_volatile(), device.at(16).cast::<u32>().read_volatile())
+    };
+    assert_eq!((value as u64 - va, mailbox, event), (32, 0x5000, 7));
+    assert!(device.server.is_quiet());
+    device.open(2, 1, 0x6300_0002);
+    // SAFETY: inside the area.
+    unsafe { value.write_volatile(1) };
+    device.server.poll();
+    assert!(!device.server.is_quiet(), "a call is open");
+    device.send_text(2, 1, b"text");
+    // SAFETY: inside the area.
+    assert_eq!(unsafe { value.read_volatile() }, 0, "the server closed it");
+    assert!(device.server.is_quiet());
+
+    let mut older = Device::new(Abi::Llvm19, 32);
+    older.server.area.set_bell(va, &Bell { mailbox: 0x5000, event: 7 });
+    assert_eq!(older.server.area.open_calls(), None, "there is no room for one");
 }
 
 #[test]
@@ -354,7 +384,8 @@ fn a_read_that_waits_keeps_no_other_call_waiting() {
     assert_eq!(device.read(6, 1, 1), b"x");
     assert_eq!(device.unary(20, [u64::from(b'z'), 1, 0]), u64::from(b'z'));
     assert_eq!(device.read(6, 2, 1), b"zy");
-    drop(writer);
+    // Not only dropped: a child that another test has just forked may still have a copy.
+    writer.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(device.unary(14, [1, 0, 0]), 0);
     assert_eq!(device.read(7, 40, 1), b"");
     assert_ne!(device.unary(14, [1, 0, 0]), 0);
