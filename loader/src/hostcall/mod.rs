@@ -170,12 +170,8 @@ impl Server {
         buffer.write_bytes(0, &layout.block(buffer.va().0))?;
         // The device adds one for each call; what is in the packets says which. Its kind stays 0, which no device library
         // looks at: one of the other form would take the bits of it for occupied packets and wait for ever.
-        let signal = AmdSignal {
-            value: 1,
-            event_mailbox_ptr: bell.mailbox,
-            event_id: bell.event,
-            ..AmdSignal::default()
-        };
+        let signal =
+            AmdSignal { value: 1, event_mailbox_ptr: bell.mailbox, event_id: bell.event, ..AmdSignal::default() };
         buffer.write_bytes(SIGNAL, &signal.to_bytes())?;
         Ok(Server { buffer, layout, calls: Calls::new(memory), used: false })
     }
