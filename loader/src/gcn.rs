@@ -5,6 +5,7 @@
 //! heap is. What the program prints lies in a ring of entries that the host empties while the kernel runs. `main`'s value
 //! comes back in the first word of the output.
 
+use crate::format::{self, Piece};
 use crate::gpu::{Finished, Gpu, Pending, WaitState};
 use crate::kernarg::Kernarg;
 use crate::program::{DEFAULT_GCN_HEAP, Ending, GCN_GROUP as GROUP, Outcome, Program};
@@ -258,6 +259,17 @@ impl Ring {
     }
 }
 
+/// A number as C's `%f` has it.
+fn decimal(value: f64) -> Vec<u8> {
+    let mut text = Vec::new();
+    for piece in format::parse(b"%f") {
+        if let Piece::Spec(spec) = piece {
+            format::render(&spec, &[], &format::Value::Float(value), &mut text);
+        }
+    }
+    text
+}
+
 /// What an entry prints; its type when that is not known.
 fn text(bytes: &[u8; entry::BYTES as usize]) -> Result<Vec<u8>, u32> {
     let until_nul = |bytes: &[u8]| bytes.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
@@ -265,10 +277,10 @@ fn text(bytes: &[u8; entry::BYTES as usize]) -> Result<Vec<u8>, u32> {
     let value = &bytes[entry::VALUE..];
     let word = value.first_chunk::<8>().copied().unwrap_or_default();
     let kind = bytes[entry::KIND..].first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-    let with = |tail: String| [until_nul(message), tail.into_bytes()].concat();
+    let with = |tail: Vec<u8>| [until_nul(message), tail].concat();
     match kind {
-        0 => Ok(with(format!("{}\n", i64::from_le_bytes(word)))),
-        1 => Ok(with(format!("{:.6}\n", f64::from_le_bytes(word)))),
+        0 => Ok(with(format!("{}\n", i64::from_le_bytes(word)).into_bytes())),
+        1 => Ok([with(decimal(f64::from_le_bytes(word))), b"\n".to_vec()].concat()),
         2 => Ok([until_nul(message), until_nul(value), b"\n".to_vec()].concat()),
         // Text without an end of line: it goes on from the message to the value without a NUL between.
         3 if message.contains(&0) => Ok([until_nul(message), until_nul(value)].concat()),
@@ -315,6 +327,8 @@ mod tests {
         bytes[132] = 1;
         bytes[136..144].copy_from_slice(&1.5f64.to_le_bytes());
         assert_eq!(text(&bytes).unwrap(), b"abc=1.500000\n");
+        bytes[136..144].copy_from_slice(&f64::NAN.to_le_bytes());
+        assert_eq!(text(&bytes).unwrap(), b"abc=nan\n");
         bytes[136..144].copy_from_slice(b"def\0\0\0\0\0");
         bytes[132] = 2;
         assert_eq!(text(&bytes).unwrap(), b"abc=def\n");
