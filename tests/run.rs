@@ -3,6 +3,7 @@
 #[path = "limit.rs"]
 mod limit;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -286,6 +287,68 @@ fn sigquit_has_the_wait_tell_and_goes_on() {
     stderr.read_to_string(&mut said).expect("text");
     assert_eq!(limit::finish(child).status.code(), Some(130));
     assert!(said.contains("interrupted: kernel _start had not completed"), "{said}");
+}
+
+/// As with a program of the host, which SIGPIPE ends.
+#[test]
+fn a_program_whose_reader_has_gone_ends() {
+    use std::io::Read;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+        .args(["--device", "emu", "--timeout", "300", "--blocks", "4096", "--threads", "64"])
+        .arg(image("hello.gfx90a"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("kfdrun starts");
+    let mut word = [0; 5];
+    child.stdout.take().expect("piped").read_exact(&mut word).expect("it prints");
+    assert_eq!(&word, b"Hello");
+    assert_eq!(status(&limit::finish(child), 141), "");
+}
+
+/// Standard output or standard error on a device that is full: every command ends with its own status, and none panics.
+#[test]
+fn a_full_disk_is_told() {
+    let full = || File::options().write(true).open("/dev/full").expect("it is there");
+    let (hello, kernels) = (image("hello.gfx90a"), image("kernels.gfx90a"));
+    let (hello, kernels) = (hello.to_str().expect("text"), kernels.to_str().expect("text"));
+    let prints = image("prints.gfx90a");
+    let prints = prints.to_str().expect("text");
+    let program = &["--device", "emu", hello][..];
+    let missing = &["--device", "emu", "launch", kernels, "no_such_kernel", "--groups", "1"][..];
+    let launch = ["launch", prints, "say", "--groups", "1", "--group-size", "1", "--arg", "i32[1]", "--arg", "1"];
+    let launch = [&["--device", "emu"], &launch[..], &["--arg", "2.5"]].concat();
+    for (command, told) in [
+        (program, 0),
+        (&launch[..], 125),
+        (&["inspect", kernels], 125),
+        (&["inspect", "--json", kernels], 125),
+        (&["devices", "--device", "emu"], 125),
+        (&["explain", "ENOMEM"], 125),
+        (&["doctor"], 125),
+    ] {
+        let finish = |command: &mut Command| limit::finish(command.stdin(Stdio::null()).spawn().expect("it starts"));
+        let kfdrun = || {
+            let mut kfdrun = Command::new(env!("CARGO_BIN_EXE_kfdrun"));
+            kfdrun.args(command);
+            kfdrun
+        };
+        let said = status(&finish(kfdrun().stdout(full()).stderr(Stdio::piped())), told);
+        assert!(said.contains("kfdrun: standard output: ENOSPC (28)"), "{command:?}: {said}");
+        let silent = finish(kfdrun().stdout(Stdio::piped()).stderr(full()));
+        let usual = finish(kfdrun().stdout(Stdio::piped()).stderr(Stdio::piped()));
+        assert_eq!((silent.status, silent.stdout), (usual.status, usual.stdout), "{command:?}");
+    }
+    let silent = limit::finish(
+        Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+            .args(missing)
+            .stdin(Stdio::null())
+            .stderr(full())
+            .spawn()
+            .expect("it"),
+    );
+    assert_eq!(silent.status.code(), Some(126));
 }
 
 #[test]

@@ -185,7 +185,8 @@ Exit status: the program's value & 255, or
     124  timeout                       132  illegal instruction
     125  driver, device, environment   133  trap
     126  image refused, or no device   134  abort
-         that can run it               139  memory fault";
+         that can run it               139  memory fault
+    130  interrupted                   141  nobody reads the output any more";
 
 /// `--device`.
 #[derive(Clone, Debug, PartialEq, Eq)]

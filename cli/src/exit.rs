@@ -18,6 +18,8 @@ pub const ILLEGAL_INSTRUCTION: u8 = 132;
 pub const TRAP: u8 = 133;
 /// Abort, as a shell reports SIGABRT.
 pub const ABORT: u8 = 134;
+/// Whoever read standard output has gone, as a shell reports SIGPIPE.
+pub const PIPE: u8 = 141;
 /// Memory fault, as a shell reports SIGSEGV.
 pub const MEMORY_FAULT: u8 = 139;
 
@@ -26,7 +28,7 @@ pub const MEMORY_FAULT: u8 = 139;
 pub struct Failure {
     /// Exit status.
     pub status: u8,
-    /// What to say.
+    /// What to say; nothing when it is empty.
     pub text: String,
 }
 

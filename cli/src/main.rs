@@ -25,7 +25,9 @@ fn main() -> ExitCode {
     match run::run(&args) {
         Ok(status) => ExitCode::from(status),
         Err(failure) => {
-            output::say(&failure.text);
+            if !failure.text.is_empty() {
+                output::say(&failure.text);
+            }
             ExitCode::from(failure.status)
         }
     }

@@ -1,9 +1,9 @@
 //! One run: image, device, program, exit status.
 
 use crate::args::{Args, Command};
-use crate::exit::{ABORT, Failure, NOT_FOUND, REFUSED, USAGE};
+use crate::exit::{ABORT, Failure, INTERRUPTED, NOT_FOUND, REFUSED, USAGE};
 use crate::fidelity;
-use crate::output::{Unbuffered, clear_progress, progress, say, shows_progress};
+use crate::output::{self, Unbuffered, clear_progress, note, progress, say, shows_progress};
 use crate::{inspect, launch};
 use elf::container::{self, Contents, Entry, Limits};
 use elf::{CodeObject, Kernel};
@@ -32,9 +32,23 @@ static REPORT: AtomicBool = AtomicBool::new(false);
 
 /// Runs what the command line says; returns the exit status.
 pub fn run(args: &Args) -> Result<u8, Failure> {
-    let result = run_command(args);
+    let result = without_output(args, run_command(args));
     if let Some(met) = args.met.as_ref().filter(|_| result.as_ref().map_or_else(Failure::is_of_run, |_| true)) {
         fidelity::tell(met);
+    }
+    result
+}
+
+/// The end of a run whose standard output was not taken whole. A program was told of it by its own calls; one that goes on
+/// writing to a reader that has gone was ended, as SIGPIPE ends others.
+fn without_output(args: &Args, result: Result<u8, Failure>) -> Result<u8, Failure> {
+    let Some(lost) = output::lost() else { return result };
+    let ran = result.as_ref().map_or_else(|failure| failure.status == INTERRUPTED, |_| true);
+    if (output::reader_has_gone() && ran) || (matches!(args.command, Command::Launch(_)) && matches!(result, Ok(0))) {
+        return Err(lost);
+    }
+    if !lost.text.is_empty() {
+        say(&lost.text);
     }
     result
 }
@@ -107,7 +121,7 @@ pub fn tell(args: &Args, path: &Path, code: &CodeObject, device: &Device) {
     }
 }
 
-/// Shows on a terminal that a kernel takes long; false when the user has had enough.
+/// Shows on a terminal that a kernel takes long; false when the user has had enough, or the reader of its output.
 pub fn watch(state: &WaitState, shown: &mut Duration) -> bool {
     static SLACK: Once = Once::new();
     if state.elapsed > Duration::from_millis(1) {
@@ -135,10 +149,10 @@ pub fn watch(state: &WaitState, shown: &mut Duration) -> bool {
             state.value
         ));
         for line in (state.report)() {
-            eprintln!("  {line}");
+            note(&format!("  {line}\n"));
         }
     }
-    !INTERRUPT.load(Ordering::Relaxed)
+    !INTERRUPT.load(Ordering::Relaxed) && !output::reader_has_gone()
 }
 
 /// Runs an image with a `main`.

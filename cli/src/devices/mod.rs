@@ -9,7 +9,7 @@ mod text;
 use crate::args::{Args, DeviceChoice, DevicesArgs};
 use crate::doctor::Host;
 use crate::exit::{ENVIRONMENT, Failure};
-use crate::output::say;
+use crate::output::{print, print_line, say};
 use crate::style::Style;
 use emu::isa::Target;
 use emu::{EmulatedDriver, Machine, Options};
@@ -48,13 +48,13 @@ pub fn run(args: &DevicesArgs, global: &Args) -> Result<u8, Failure> {
         DeviceChoice::Emulated(None) => (Target::ALL.into_iter().map(emulated).collect::<Result<_, _>>()?, false),
     };
     if args.json {
-        println!("{}", text::json(&listings));
+        print_line(text::json(&listings))?;
     } else if args.arch {
-        print!("{}", text::arch(&listings));
+        print(&text::arch(&listings))?;
     } else if args.tree {
-        print!("{}", text::tree(&listings));
+        print(&text::tree(&listings))?;
     } else {
-        print!("{}", text::labels(&listings, Style::stdout()));
+        print(&text::labels(&listings, Style::stdout()))?;
     }
     for problem in listings.iter().flat_map(|listing| &listing.problems) {
         say(problem);

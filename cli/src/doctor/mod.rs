@@ -15,6 +15,7 @@ mod topology;
 use crate::args::DoctorArgs;
 use crate::exit::{ENVIRONMENT, Failure};
 use crate::json::Json;
+use crate::output::{print, print_line};
 use crate::style::{Colour, Style};
 pub use host::Host;
 use kfd::System;
@@ -211,15 +212,15 @@ pub fn run(args: &DoctorArgs) -> Result<u8, Failure> {
     };
     let host = Arc::new(host);
     let report = Report::of(&host);
-    if args.json {
-        println!("{}", report.json());
-    } else {
-        print!("{}", report.text(Style::stdout()));
-    }
     if let Some(path) = &args.bundle {
         let archive = bundle::archive(&host, &report);
         let written = std::fs::write(path, archive);
         written.map_err(|error| Failure::new(ENVIRONMENT, format!("{}: {error}", path.display())))?;
+    }
+    if args.json {
+        print_line(report.json())?;
+    } else {
+        print(&report.text(Style::stdout()))?;
     }
     Ok(report.status())
 }

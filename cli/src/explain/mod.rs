@@ -17,6 +17,7 @@ mod word;
 #[cfg(test)]
 mod tests;
 
+use crate::output::{print, print_line};
 use input::{Input, Number};
 
 /// Version of the form of `--json`.
@@ -155,11 +156,11 @@ fn why_not(kind: &str, input: &Input) -> String {
 pub fn run(words: &[String], json: bool) -> Result<u8, crate::exit::Failure> {
     let style = crate::style::Style::stdout();
     match readings(words) {
-        Ok(readings) if json => println!("{}", text::json(&words.join(" "), &readings)),
-        Ok(readings) => print!("{}", text::readings(&words.join(" "), &readings, style)),
+        Ok(readings) if json => print_line(text::json(&words.join(" "), &readings))?,
+        Ok(readings) => print(&text::readings(&words.join(" "), &readings, style))?,
         Err(problem) => {
             if json {
-                println!("{}", text::json(&words.join(" "), &[]));
+                print_line(text::json(&words.join(" "), &[]))?;
             }
             return Err(crate::exit::Failure::new(1, format!("{problem}\n{}", text::kinds(style).trim_end())));
         }

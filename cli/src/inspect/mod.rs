@@ -5,6 +5,7 @@ mod text;
 use crate::args::Args;
 use crate::exit::Failure;
 use crate::json::Json;
+use crate::output::{print, print_line};
 use crate::run;
 use elf::container::{self, ContainerError, Contents, Entry, Limits};
 use elf::{CodeObject, Kernel, KernelKind};
@@ -28,12 +29,15 @@ const SCHEMA_VERSION: i64 = 1;
 pub fn run(args: &Args, inspect: &InspectArgs) -> Result<u8, Failure> {
     let bytes = run::read(&inspect.file)?;
     let name = inspect.file.display().to_string();
-    let contents = container::open(&bytes, &Limits::default()).map_err(|error| {
-        if inspect.json {
-            println!("{}", refused(&name, bytes.len(), &error));
+    let contents = match container::open(&bytes, &Limits::default()) {
+        Ok(contents) => contents,
+        Err(error) => {
+            if inspect.json {
+                print_line(refused(&name, bytes.len(), &error))?;
+            }
+            return Err(Failure::new(crate::exit::REFUSED, format!("{name}: {error}")));
         }
-        Failure::new(crate::exit::REFUSED, format!("{name}: {error}"))
-    })?;
+    };
     let wanted = args.entry.as_deref();
     let entries: Vec<(usize, &Entry)> = contents
         .entries
@@ -47,9 +51,9 @@ pub fn run(args: &Args, inspect: &InspectArgs) -> Result<u8, Failure> {
         return Err(Failure::new(crate::exit::REFUSED, format!("{}: no entry is '{wanted}'", inspect.file.display())));
     }
     if inspect.json {
-        println!("{}", whole(&name, bytes.len(), &contents, &entries));
+        print_line(whole(&name, bytes.len(), &contents, &entries))?;
     } else {
-        print!("{}", text::whole(&name, bytes.len(), &contents, &entries));
+        print(&text::whole(&name, bytes.len(), &contents, &entries))?;
     }
     Ok(0)
 }

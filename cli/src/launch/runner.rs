@@ -3,7 +3,7 @@
 use super::kernarg;
 use crate::args::Args;
 use crate::exit::Failure;
-use crate::output::{clear_progress, say};
+use crate::output::{clear_progress, note, say};
 use crate::run;
 use elf::Kernel;
 use kfd::Device;
@@ -75,7 +75,7 @@ impl<'a> Runner<'a> {
         }
         if step.dump_kernarg {
             clear_progress();
-            eprint!("{}", kernarg::annotated(&kernel.metadata, &segment));
+            note(&kernarg::annotated(&kernel.metadata, &segment));
         }
         let mut times = Vec::new();
         for _ in 0..step.repeat {
