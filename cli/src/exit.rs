@@ -54,6 +54,11 @@ impl From<loader::Error> for Failure {
     fn from(error: loader::Error) -> Failure {
         let status = match &error {
             loader::Error::Kfd(_) | loader::Error::Scratch { .. } => ENVIRONMENT,
+            // What the kernel does not take, rather than what it is.
+            loader::Error::Launch { .. }
+            | loader::Error::Kernarg(loader::kernarg::Error::Count { .. })
+            | loader::Error::Kernarg(loader::kernarg::Error::Mismatch { .. })
+            | loader::Error::Kernarg(loader::kernarg::Error::Lds { .. }) => USAGE,
             loader::Error::Stopped(stop) => match stop.as_ref() {
                 loader::Stop::MemoryFault { .. } => MEMORY_FAULT,
                 loader::Stop::Sanitizer { .. } => ABORT,

@@ -328,6 +328,14 @@ impl Gpu {
             let value = format!("{} in dimension {axis}", shape.grid[axis]);
             return fail("the grid", value, format!("it must be a multiple of the work-group's {}", shape.group[axis]));
         }
+        let most = kernel.metadata.max_num_workgroups;
+        let groups: [u32; 3] = std::array::from_fn(|axis| shape.grid[axis].div_ceil(shape.group[axis]));
+        if let Some((axis, most)) =
+            (0..3).find_map(|axis| Some((axis, most[axis].filter(|most| groups[axis] > *most)?)))
+        {
+            let value = format!("{} work-groups in dimension {axis}", groups[axis]);
+            return fail("the grid", value, format!("its .max_num_workgroups_{} is {most}", ["x", "y", "z"][axis]));
+        }
         let prints = |arg: &elf::Arg| arg.value_kind == elf::ValueKind::HiddenPrintfBuffer;
         if self.hidden.printf == 0 && !image.code().printf().is_empty() && kernel.metadata.args.iter().any(prints) {
             return Err(Error::Printf { kernel: kernel.name().to_owned() });

@@ -20,7 +20,8 @@ impl Shape {
     /// `blocks` work-groups of `threads` work-items. Three dimensions, as the program loaders of LLVM launch, unless the
     /// outer ones are 1.
     ///
-    /// None when the grid has 2^32 work-items or more in a dimension, or a dimension of a work-group does not fit 16 bits.
+    /// None when the grid has 2^32 work-items or more in a dimension or 2^64 in all, or a dimension of a work-group does not
+    /// fit 16 bits.
     pub fn of_groups(threads: [u32; 3], blocks: [u32; 3]) -> Option<Shape> {
         let mut grid = [0; 3];
         for ((grid, threads), blocks) in grid.iter_mut().zip(threads).zip(blocks) {
@@ -29,11 +30,13 @@ impl Shape {
         Shape::of_items(threads, grid)
     }
 
-    /// A grid of `grid` work-items, cut into work-groups of `group`; the last of a dimension may be partial.
+    /// A grid of `grid` work-items, cut into work-groups of `group`; the last of a dimension may be partial. None as with
+    /// [`Shape::of_groups`].
     pub fn of_items(group: [u32; 3], grid: [u32; 3]) -> Option<Shape> {
         if group.iter().any(|size| *size == 0 || *size > 0xffff) || grid.contains(&0) {
             return None;
         }
+        grid.iter().try_fold(1u64, |items, size| items.checked_mul(u64::from(*size)))?;
         let dims = if grid[2] > 1 || group[2] > 1 {
             3
         } else if grid[1] > 1 || group[1] > 1 {
@@ -56,7 +59,8 @@ impl Shape {
 
     /// Work-groups, partial ones included.
     pub fn groups(&self) -> u64 {
-        self.grid.iter().zip(self.group).map(|(grid, group)| u64::from(grid.div_ceil(group))).product()
+        let groups = self.grid.iter().zip(self.group).map(|(grid, group)| u64::from(grid.div_ceil(group.max(1))));
+        groups.fold(1, u64::saturating_mul)
     }
 }
 

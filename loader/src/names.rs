@@ -74,7 +74,8 @@ pub fn find<'c, 'a>(code: &'c CodeObject<'a>, name: &str) -> Result<&'c Kernel<'
         return Ok(kernel);
     }
     let squeezed = |text: &str| text.split_whitespace().collect::<String>();
-    let wanted = squeezed(plain);
+    // What c++filt prints of a template has its return type in front, which a kernel's is always this.
+    let wanted = squeezed(plain.strip_prefix("void ").unwrap_or(plain));
     let kernels: Vec<(&Kernel, Option<Demangled>)> =
         code.kernels().iter().map(|kernel| (kernel, demangle(kernel.name()))).collect();
     let of = |name: &dyn Fn(&Demangled) -> String| -> Vec<&(&Kernel, Option<Demangled>)> {
@@ -94,8 +95,10 @@ pub fn find<'c, 'a>(code: &'c CodeObject<'a>, name: &str) -> Result<&'c Kernel<'
     let mut near: Vec<(usize, String)> = kernels
         .iter()
         .map(|(kernel, demangled)| {
-            let short = demangled.as_ref().map_or(usize::MAX, |demangled| distance(&demangled.short, plain));
-            (distance(kernel.name(), plain).min(short), shown(kernel.name(), demangled))
+            let short = demangled.as_ref().map(|demangled| demangled.short.as_str());
+            let near = |name: &str| if name.contains(plain) { 0 } else { distance(name, plain) };
+            let distance = near(kernel.name()).min(short.map_or(usize::MAX, near));
+            (distance, shown(kernel.name(), demangled))
         })
         .collect();
     near.sort_by_key(|(distance, _)| *distance);

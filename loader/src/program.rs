@@ -311,7 +311,7 @@ fn shape(threads: [u32; 3], blocks: [u32; 3]) -> Result<Shape, Error> {
         kernel: "_start".to_owned(),
         what: "the grid",
         value: format!("{threads:?} work-items in {blocks:?} work-groups"),
-        rule: "a dimension of a work-group has 1 to 65535 work-items, one of the grid fewer than 2^32".to_owned(),
+        rule: "a dimension of a work-group has 1 to 65535 work-items, one of the grid fewer than 2^32, the whole grid fewer than 2^64".to_owned(),
     })
 }
 

@@ -63,7 +63,7 @@ fn grids_in_groups_and_in_items() {
     let (stdout, _) = said(&launch("arguments.gfx90a", "shaped", &["--groups", "2", "--arg", "out:u32[64]"]), 0);
     assert_eq!(stdout, format!("0:{}{}\n", " 0".repeat(32), " 1".repeat(32)));
     let (_, stderr) =
-        said(&launch("arguments.gfx90a", "shaped", &["--groups", "1", "--group-size", "32", "--arg", "u32[64]"]), 126);
+        said(&launch("arguments.gfx90a", "shaped", &["--groups", "1", "--group-size", "32", "--arg", "u32[64]"]), 2);
     assert!(stderr.contains("[16, 2, 1]"), "{stderr}");
 }
 
@@ -124,13 +124,19 @@ fn what_the_kernel_must_not_change_is_watched() {
 fn bad_arguments_are_refused_in_the_metadatas_words() {
     let buffers = ["--arg", "f32[4]", "--arg", "f32[4]"];
     for (tail, words) in [
-        (&["--arg", "u32:1", "--arg", "4"][..], "argument 2, 'u32:1': the metadata says by_value, 4 bytes, float"),
-        (&["--arg", "1", "--arg", "-1"], "argument 3, '-1': the metadata says by_value, 4 bytes, uint"),
+        (
+            &["--arg", "u32:1", "--arg", "4"][..],
+            "argument 2, 'u32:1': the metadata says by_value, 4 bytes at offset 16, float",
+        ),
+        (&["--arg", "1", "--arg", "-1"], "argument 3, '-1': the metadata says by_value, 4 bytes at offset 20, uint"),
         (&["--arg", "1"], "the number of arguments is 3, it takes 4"),
         (&["--arg", "1", "--arg", "local:4"], "write a number"),
         (&["--arg", "1", "--arg", "4", "--dump", "7=-"], "no such buffer; buffers are 0, 1"),
         (&["--arg", "1", "--arg", "4", "--expect", "0=/none"], "/none"),
-        (&["--arg", "1", "--arg", "4294967296"], "argument 3, '4294967296': the metadata says by_value, 4 bytes, uint"),
+        (
+            &["--arg", "1", "--arg", "4294967296"],
+            "argument 3, '4294967296': the metadata says by_value, 4 bytes at offset 20, uint",
+        ),
         (&["--arg", "1", "--arg", "4", "--define", "a=5"], "does not need such a symbol"),
         (&["--arg", "1", "--arg", "4", "--define", "scale=5"], "the image defines it"),
         (&["--arg", "1", "--arg", "4", "--tolerance", "inf"], "'inf' is not a number of 0 or more"),
@@ -142,7 +148,10 @@ fn bad_arguments_are_refused_in_the_metadatas_words() {
         assert_eq!(stdout, "");
     }
     for (first, words) in [
-        ("u32[4]", "argument 0, 'u32[4]': the metadata says global_buffer, float*; its elements are float, not u32"),
+        (
+            "u32[4]",
+            "argument 0, 'u32[4]': the metadata says global_buffer, 8 bytes at offset 0, float*; its elements are float, not u32",
+        ),
         ("ptr:0x1002", "0x1002 is not a multiple of 4"),
         ("5", "write a buffer"),
     ] {
@@ -157,6 +166,7 @@ fn bad_arguments_are_refused_in_the_metadatas_words() {
         &["--groups", "NaN"],
         &["--items", "inf"],
         &["--groups", "1", "--arg", "q"],
+        &["--items", "4294967295,4294967295,4294967295", "--group-size", "1"],
     ] {
         said(&launch("arguments.gfx90a", "scale", bad), 2);
     }
@@ -166,7 +176,7 @@ fn bad_arguments_are_refused_in_the_metadatas_words() {
     assert!(stderr.contains("no kernel 'scael'; its kernels are scale"), "{stderr}");
     let options =
         ["--groups", "1", "--group-size", "64", "--arg", "u32[64]", "--arg", "local:65536", "--arg", "local:1024"];
-    let (_, stderr) = said(&launch("arguments.gfx90a", "reverse", &options), 126);
+    let (_, stderr) = said(&launch("arguments.gfx90a", "reverse", &options), 2);
     assert!(stderr.contains("65536") && stderr.contains("LDS"), "{stderr}");
 }
 
@@ -241,12 +251,19 @@ fn kernels_by_their_names_in_the_source() {
     }
     // The name has the types that the metadata has not.
     for (second, words) in
-        [("u32:3", "the metadata says by_value, 4 bytes, float; u32 is not float"), ("1e999", "1e999")]
+        [("u32:3", "the metadata says by_value, 4 bytes at offset 8, float; u32 is not float"), ("1e999", "1e999")]
     {
         let options = ["--groups", "1", "--group-size", "3", "--arg", "f32[3]", "--arg", second];
         let (_, stderr) = said(&launch("names.gfx90a", "shapes::scale<float>", &options), 2);
         assert!(stderr.contains(words), "{stderr}");
     }
+    // As c++filt prints a template, with what it returns.
+    let options = ["--groups", "1", "--group-size", "1", "--arg", "out:u32[1]=4", "--arg", "2"];
+    let name = "void shapes::scale<unsigned int>(unsigned int*, unsigned int)";
+    assert_eq!(said(&launch("names.gfx1100", name, &options), 0).0, "0: 8\n");
+    let (_, stderr) =
+        said(&launch("names.gfx1100", "few", &["--groups", "3", "--group-size", "1", "--arg", "i32[1]"]), 2);
+    assert!(stderr.contains("its .max_num_workgroups_x is 2"), "{stderr}");
     let refused = |name: &str| said(&launch("names.gfx1100", name, &["--groups", "1", "--group-size", "3"]), 126).1;
     let text = [refused("twice"), refused("shapes::scale"), refused("twicf(float*)")].concat();
     insta::assert_snapshot!(text.replace(image("").to_str().expect("a path of text"), ""));

@@ -7,3 +7,6 @@ template __global__ void scale<unsigned>(unsigned *, unsigned);
 } // namespace shapes
 __global__ void twice(unsigned *values) { values[__builtin_amdgcn_workitem_id_x()] *= 2; }
 __global__ void twice(float *values) { values[__builtin_amdgcn_workitem_id_x()] *= 2; }
+
+// The compiler writes the limit into the metadata.
+extern "C" __global__ __attribute__((amdgpu_max_num_work_groups(2, 1, 1))) void few(int *out) { *out = 1; }

@@ -9,7 +9,7 @@ use crate::output::{print, print_line};
 use crate::run;
 use elf::container::{self, ContainerError, Contents, Entry, Limits};
 use elf::{CodeObject, Kernel, KernelKind};
-use loader::{names, spec};
+use loader::names;
 use std::path::PathBuf;
 
 /// `kfdrun inspect`.

@@ -1,9 +1,9 @@
 //! The same for people.
 
-use super::{kind, spec, undefined};
+use super::{kind, undefined};
 use elf::container::{Contents, Entry};
 use elf::{CodeObject, Kernel, KernelKind};
-use loader::names;
+use loader::{names, spec};
 use std::fmt::Write;
 
 pub fn whole(name: &str, bytes: usize, contents: &Contents, entries: &[(usize, &Entry)]) -> String {
@@ -95,15 +95,14 @@ fn kernel(out: &mut String, code: &CodeObject, kernel: &Kernel) -> std::fmt::Res
         if kernel.uses_dynamic_stack() { " or more (dynamic stack)" } else { "" }
     )?;
     writeln!(out, "    kernarg segment of {} bytes:", metadata.kernarg_segment_size)?;
-    let mut explicit = 0;
+    let mut types = spec::types(metadata).into_iter().enumerate();
     for arg in &metadata.args {
-        let number = if arg.value_kind.is_hidden() {
-            String::new()
-        } else {
-            explicit += 1;
-            format!("argument {}: ", explicit - 1)
-        };
-        writeln!(out, "      {:#05x} {:>3}  {number}{}", arg.offset, arg.size, spec::describe(arg))?;
+        let (offset, size, kind) = (arg.offset, arg.size, arg.value_kind.name());
+        let explicit = types.by_ref().take(usize::from(!arg.value_kind.is_hidden())).next();
+        let (number, name) = explicit.map_or((String::new(), None), |(n, name)| (format!("argument {n}: "), name));
+        let words: Vec<&str> = name.as_deref().into_iter().chain(arg.name).collect();
+        let words = if words.is_empty() { String::new() } else { format!(", {}", words.join(" ")) };
+        writeln!(out, "      {offset:#05x} {size:>3}  {number}{kind}{words}")?;
     }
     Ok(())
 }

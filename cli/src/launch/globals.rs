@@ -99,6 +99,8 @@ fn global_bytes(text: &str, size: u64, base: &Path) -> Result<Vec<u8>, String> {
                 _ => element.parse(text),
             }
         }
+        What::Truth(value) if size == 1 => Ok(vec![u8::from(value)]),
+        What::Truth(_) => Err(format!("a bool has 1 byte, this has {size}: write a number")),
         What::Local(_) => Err("LDS has no place in a variable".to_owned()),
     }
 }

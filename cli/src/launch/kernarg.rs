@@ -1,7 +1,7 @@
 //! The kernel argument segment for people.
 
 use elf::{Arg, KernelMetadata, ValueKind};
-use loader::Kernarg;
+use loader::{Kernarg, spec};
 
 /// Each argument with its place, its bytes and what they are. Bytes that belong to no argument are left out; they are 0.
 pub fn annotated(kernel: &KernelMetadata, segment: &Kernarg) -> String {
@@ -11,20 +11,21 @@ pub fn annotated(kernel: &KernelMetadata, segment: &Kernarg) -> String {
         segment.bytes.len(),
         segment.group_segment_size
     );
-    let mut explicit = 0;
+    let mut types = spec::types(kernel).into_iter().enumerate();
     for arg in &kernel.args {
         let end = (arg.offset as usize).saturating_add(arg.size as usize);
         let bytes = segment.bytes.get(arg.offset as usize..end).unwrap_or_default();
         let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut what = arg.value_kind.name().to_owned();
-        if !arg.value_kind.is_hidden() {
-            let words: Vec<&str> = arg.type_name.into_iter().chain(arg.name).collect();
-            what = format!("argument {explicit}: {what} {}", words.join(" "));
-            explicit += 1;
+        let mut type_name = None;
+        if let Some((index, name)) = types.by_ref().take(usize::from(!arg.value_kind.is_hidden())).next() {
+            type_name = name;
+            let words: Vec<&str> = type_name.as_deref().into_iter().chain(arg.name).collect();
+            what = format!("argument {index}: {what} {}", words.join(" "));
         }
         let line = format!("  {:#06x} {:>4}  {:<24} {}", arg.offset, arg.size, hex.join(" "), what.trim_end());
         text.push_str(&line);
-        if let Some(value) = value(arg, bytes) {
+        if let Some(value) = value(arg, type_name.as_deref(), bytes) {
             text.push_str(&format!(" = {value}"));
         }
         text.push('\n');
@@ -32,10 +33,11 @@ pub fn annotated(kernel: &KernelMetadata, segment: &Kernarg) -> String {
     text
 }
 
-/// Addresses in hexadecimal, other numbers of the usual sizes in decimal, as their type has them if it is known.
-fn value(arg: &Arg, bytes: &[u8]) -> Option<String> {
-    if !matches!(bytes.len(), 1 | 2 | 4 | 8) {
-        return None;
+/// Addresses in hexadecimal, numbers as their type has them, others of the usual sizes in decimal.
+fn value(arg: &Arg, type_name: Option<&str>, bytes: &[u8]) -> Option<String> {
+    let shown = type_name.filter(|_| arg.value_kind == ValueKind::ByValue).and_then(|name| spec::show(name, bytes));
+    if shown.is_some() || !matches!(bytes.len(), 1 | 2 | 4 | 8) {
+        return shown;
     }
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
@@ -57,14 +59,7 @@ fn value(arg: &Arg, bytes: &[u8]) -> Option<String> {
     if let Some(why) = absent.filter(|_| value == 0) {
         return Some(format!("null: {why}"));
     }
-    let signed = ["char", "short", "int", "long"].iter().any(|name| arg.type_name == Some(name));
-    Some(match (arg.type_name, bytes.len()) {
-        _ if is_address => format!("{value:#x}"),
-        (Some("float"), 4) => f32::from_bits(value as u32).to_string(),
-        (Some("double"), 8) => f64::from_bits(value).to_string(),
-        (_, size) if signed => (((value << (64 - 8 * size)) as i64) >> (64 - 8 * size)).to_string(),
-        _ => value.to_string(),
-    })
+    Some(if is_address { format!("{value:#x}") } else { value.to_string() })
 }
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ fn shape(
     };
     shape.ok_or_else(|| {
         usage(format!(
-            "--group-size {group:?}: a dimension of a work-group has 1 to 65535 work-items, one of the grid fewer than 2^32"
+            "--group-size {group:?}: a dimension of a work-group has 1 to 65535 work-items, one of the grid fewer than 2^32, the whole grid fewer than 2^64"
         ))
     })
 }

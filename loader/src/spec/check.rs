@@ -42,17 +42,38 @@ impl std::fmt::Display for Listed<'_> {
     }
 }
 
-/// An argument in the metadata's words: `by_value, 4 bytes, uint n`.
+/// An argument in the metadata's words: `by_value, 4 bytes at offset 8, uint n`.
 pub fn describe(arg: &Arg) -> String {
-    let mut text = arg.value_kind.name().to_owned();
-    if arg.value_kind == ValueKind::ByValue {
-        text.push_str(&format!(", {} bytes", arg.size));
-    }
+    let mut text = format!("{}, {} bytes at offset {}", arg.value_kind.name(), arg.size, arg.offset);
     let words: Vec<&str> = arg.type_name.into_iter().chain(arg.name).collect();
     if !words.is_empty() {
         text.push_str(&format!(", {}", words.join(" ")));
     }
     text
+}
+
+/// The types of a kernel's explicit arguments, under the names that OpenCL has for them. The metadata of C++ and HIP kernels
+/// has none; their mangled names have.
+pub fn types(kernel: &KernelMetadata) -> Vec<Option<String>> {
+    let explicit: Vec<&Arg> = kernel.args.iter().filter(|arg| !arg.value_kind.is_hidden()).collect();
+    let named = crate::names::parameters(kernel.name).filter(|types| types.len() == explicit.len());
+    let named =
+        named.map_or(vec![None; explicit.len()], |types| types.iter().map(|name| Some(as_opencl(name))).collect());
+    explicit.iter().zip(named).map(|(arg, named)| arg.type_name.map(str::to_owned).or(named)).collect()
+}
+
+/// The bytes of a by-value argument as its type has them: `1.5`, `1 2 3`; none when the type says nothing.
+pub fn show(type_name: &str, bytes: &[u8]) -> Option<String> {
+    if type_name == "bool" {
+        return Some(match bytes {
+            [0] => "false".to_owned(),
+            [1] => "true".to_owned(),
+            _ => return None,
+        });
+    }
+    let (element, count) = opencl_type(type_name)?;
+    let values: Vec<String> = bytes.chunks_exact(element.size()).map(|bytes| element.show(bytes)).collect();
+    Some(values.get(..count as usize)?.join(" "))
 }
 
 /// The values for a kernel's explicit arguments. A buffer gets its address from `place`, which is called in order and
@@ -67,12 +88,10 @@ pub fn check<E: From<CheckError>>(
         let expected = explicit.iter().map(|arg| describe(arg)).collect();
         return Err(CheckError::Count { kernel: kernel.name.to_owned(), expected, given: specs.len() }.into());
     }
-    let types = crate::names::parameters(kernel.name).filter(|types| types.len() == explicit.len());
+    let types = types(kernel);
     let mut values = Vec::new();
     for (index, (arg, spec)) in explicit.into_iter().zip(specs).enumerate() {
-        // The metadata of C++ and HIP kernels has no types; their mangled names have.
-        let named = types.as_ref().and_then(|types| types.get(index)).map(|name| as_opencl(name));
-        let arg = Arg { type_name: arg.type_name.or(named.as_deref()), ..arg.clone() };
+        let arg = Arg { type_name: types.get(index).and_then(Option::as_deref), ..arg.clone() };
         let value = one(&arg, spec).map_err(|why| CheckError::Value {
             index,
             text: spec.text.clone(),
@@ -88,24 +107,53 @@ pub fn check<E: From<CheckError>>(
     finished.collect()
 }
 
+/// What a type's name says.
+enum Known {
+    /// A number, or a vector of them.
+    Numbers(Element, u32),
+    /// `bool`.
+    Truth,
+    /// A pointer, a structure, no name at all.
+    Other,
+}
+
+fn known(arg: &Arg) -> Known {
+    match arg.type_name {
+        Some("bool") => Known::Truth,
+        Some(name) => opencl_type(name).map_or(Known::Other, |(element, count)| Known::Numbers(element, count)),
+        None => Known::Other,
+    }
+}
+
 /// The value of an argument; none for a buffer, which has no address yet.
 fn one(arg: &Arg, spec: &ArgSpec) -> Result<Option<Value>, String> {
     match (arg.value_kind, &spec.what) {
         (ValueKind::ByValue, What::Number) => number(arg, &spec.text).map(Some),
+        (ValueKind::ByValue, What::Truth(value)) => match known(arg) {
+            Known::Truth => sized(arg, vec![u8::from(*value)]).map(Some),
+            _ => Err("only a bool is true or false: write a number".to_owned()),
+        },
         (ValueKind::ByValue, What::Typed { element, count, bytes }) => {
-            if let Some((named, _)) = arg.type_name.and_then(opencl_type)
-                && !is_alike(named, *element)
-            {
-                return Err(format!("{} is not {}", element.name(), named.opencl()));
+            match known(arg) {
+                Known::Numbers(named, _) if !is_alike(named, *element) => {
+                    return Err(format!("{} is not {}", element.name(), named.opencl()));
+                }
+                Known::Truth if bytes.iter().skip(1).any(|byte| *byte != 0) || bytes.first() > Some(&1) => {
+                    return Err("a bool is 0 or 1".to_owned());
+                }
+                _ => {}
             }
             let mut bytes = bytes.clone();
-            // A vector of three takes the room of four.
-            if *count == 3 {
+            // A vector of three takes the room of four, a structure of three numbers does not.
+            if *count == 3 && arg.size as usize == 4 * element.size() {
                 bytes.resize(4 * element.size(), 0);
             }
             sized(arg, bytes).map(Some)
         }
         (ValueKind::ByValue, What::Bytes(bytes)) => sized(arg, bytes.clone()).map(Some),
+        (ValueKind::ByValue, What::Address(_) | What::Buffer(_)) if !matches!(known(arg), Known::Other) => {
+            Err("it is a number, not a pointer".to_owned())
+        }
         (ValueKind::ByValue, What::Address(va)) if arg.size == 8 => Ok(Some(Value::Address(*va))),
         (ValueKind::ByValue, What::Buffer(_)) if arg.size == 8 => Ok(None),
         (ValueKind::GlobalBuffer, What::Buffer(buffer)) => match pointee(arg) {
@@ -119,7 +167,7 @@ fn one(arg: &Arg, spec: &ArgSpec) -> Result<Option<Value>, String> {
             _ => Ok(None),
         },
         (ValueKind::GlobalBuffer, What::Address(va)) => {
-            // A vector of three lies as one of four.
+            // OpenCL's vector of three lies as one of four; HIP's is a structure of three.
             let align =
                 pointee(arg).map_or(1, |(named, count)| named.size() as u64 * u64::from(count.next_power_of_two()));
             if va.is_multiple_of(align) {
@@ -145,12 +193,16 @@ fn sized(arg: &Arg, bytes: Vec<u8>) -> Result<Value, String> {
 
 /// A number without a type: the metadata's type name has it, else it is an integer of the argument's size.
 fn number(arg: &Arg, text: &str) -> Result<Value, String> {
-    match arg.type_name.and_then(opencl_type) {
-        Some((element, 1)) => sized(arg, element.parse(text)?),
-        Some((element, count)) => {
+    match known(arg) {
+        Known::Numbers(element, 1) => sized(arg, element.parse(text)?),
+        Known::Numbers(element, count) => {
             Err(format!("a vector of {count} is needed: write {}x{count}:VALUE,VALUE…", element.name()))
         }
-        None => {
+        Known::Truth => match super::integer(text) {
+            Ok(value @ 0..=1) => sized(arg, vec![value as u8]),
+            _ => Err("a bool is 0 or 1, or true or false".to_owned()),
+        },
+        Known::Other => {
             let unsigned = Element::unsigned(arg.size)
                 .ok_or_else(|| format!("no number has {} bytes: write hex:BYTES", arg.size))?;
             let value = super::integer(text).map_err(|error| {
@@ -165,25 +217,38 @@ fn number(arg: &Arg, text: &str) -> Result<Value, String> {
     }
 }
 
-/// Same size, and both floating-point or neither.
+/// The same floating-point type, or integers of one size.
 fn is_alike(a: Element, b: Element) -> bool {
-    (a.is_float(), a.size()) == (b.is_float(), b.size())
+    a == b || (!a.is_float() && !b.is_float() && a.size() == b.size())
 }
 
-/// A type of C++ under the name that OpenCL has for it, if it has one.
+/// A type of C++ under the name that OpenCL has for it. One that OpenCL has no name for keeps its own, with a word where it
+/// would be taken for OpenCL's: `float3` is a class there.
 fn as_opencl(name: &str) -> String {
     let (pointee, star) = name.strip_suffix('*').map_or((name, ""), |pointee| (pointee, "*"));
-    let opencl = match pointee {
-        "signed char" => "char",
-        "unsigned char" => "uchar",
-        "unsigned short" => "ushort",
-        "unsigned int" => "uint",
-        "long long" => "long",
-        "unsigned long" | "unsigned long long" => "ulong",
-        "_Float16" => "half",
-        other => other,
+    // clang's vectors, which OpenCL's are.
+    let (scalar, count) = match pointee.strip_suffix(')').and_then(|rest| rest.split_once(" __vector(")) {
+        Some((scalar, count)) if count.parse::<u32>().is_ok() => (scalar, count),
+        _ => (pointee, ""),
     };
-    format!("{opencl}{star}")
+    let opencl = match scalar {
+        "signed char" | "char" => "char",
+        "unsigned char" | "char8_t" => "uchar",
+        "unsigned short" | "char16_t" => "ushort",
+        "short" => "short",
+        "unsigned int" | "char32_t" => "uint",
+        "int" | "wchar_t" => "int",
+        "long long" | "long" => "long",
+        "unsigned long" | "unsigned long long" => "ulong",
+        "_Float16" | "half" | "__fp16" => "half",
+        "std::bfloat16_t" | "__bf16" => "__bf16",
+        "float" => "float",
+        "double" => "double",
+        "bool" => return name.to_owned(),
+        _ if opencl_type(pointee).is_some() => return format!("{pointee} (a class){star}"),
+        _ => return name.to_owned(),
+    };
+    format!("{opencl}{count}{star}")
 }
 
 /// What `float*` or `uint4*` points to.
@@ -193,10 +258,13 @@ fn pointee(arg: &Arg) -> Option<(Element, u32)> {
 
 /// `uint` or `float4`.
 fn opencl_type(name: &str) -> Option<(Element, u32)> {
+    // One name ends in digits that are no count.
+    if let Some(element) = Element::from_opencl(name) {
+        return Some((element, 1));
+    }
     let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let (element, count) = name.split_at(name.len() - digits);
-    let count = if count.is_empty() { 1 } else { count.parse().ok()? };
-    Some((Element::from_opencl(element)?, count))
+    Some((Element::from_opencl(element)?, count.parse().ok().filter(|count| (2..=16).contains(count))?))
 }
 
 #[cfg(test)]
@@ -233,6 +301,72 @@ mod tests {
         let vector = arg(ValueKind::ByValue, 16, Some("float3"));
         assert!(matches!(given(&vector, "f32x3:1,2,3"), Ok(Some(Value::Bytes(bytes))) if bytes.len() == 16));
         assert!(given(&vector, "1").unwrap_err().contains("f32x3"));
+        let three = arg(ValueKind::ByValue, 12, Some("struct three"));
+        assert!(matches!(given(&three, "f32x3:1,2,3"), Ok(Some(Value::Bytes(bytes))) if bytes.len() == 12));
+    }
+
+    #[test]
+    fn types_of_cpp() {
+        for (cpp, opencl) in [
+            ("unsigned long long*", "ulong*"),
+            ("float __vector(3)", "float3"),
+            ("unsigned char __vector(4)*", "uchar4*"),
+            ("std::bfloat16_t", "__bf16"),
+            ("_Float16", "half"),
+            ("bool", "bool"),
+            ("float3*", "float3 (a class)*"),
+            ("HIP_vector_type<float, 3u>", "HIP_vector_type<float, 3u>"),
+            ("std::pair<int, float>", "std::pair<int, float>"),
+            ("void*", "void*"),
+        ] {
+            assert_eq!(as_opencl(cpp), opencl);
+        }
+        let class = as_opencl("float3*");
+        let pointer = Arg { type_name: Some(&class), ..Arg::new(ValueKind::GlobalBuffer, 0, 8) };
+        assert_eq!(given(&pointer, "ptr:0x1004"), Ok(Some(Value::Address(0x1004))), "it may be a structure of three");
+    }
+
+    /// Two floating-point types of one size are not the same, a number is not an address.
+    #[test]
+    fn what_a_type_does_not_take() {
+        let of = |size, name| arg(ValueKind::ByValue, size, Some(name));
+        for (size, name, text, words) in [
+            (2, "half", "bf16:1", "bf16 is not half"),
+            (2, "__bf16", "f16:1", "f16 is not __bf16"),
+            (2, "half", "u16:1", "u16 is not half"),
+            (8, "double", "f64[1]", "a number, not a pointer"),
+            (8, "long", "null", "a number, not a pointer"),
+            (8, "ulong", "ptr:0x1000", "a number, not a pointer"),
+            (1, "bool", "2", "0 or 1"),
+            (1, "bool", "-1", "0 or 1"),
+            (1, "bool", "u8:2", "0 or 1"),
+            (1, "uchar", "true", "only a bool"),
+        ] {
+            assert!(given(&of(size, name), text).unwrap_err().contains(words), "{name} {text}");
+        }
+        for (element, other) in [("f16", "bf16"), ("bf16", "f16"), ("f32", "i32")] {
+            let float = Element::from_name(element).unwrap().opencl();
+            let pointer = arg(
+                ValueKind::GlobalBuffer,
+                8,
+                Some(if float == "half" {
+                    "half*"
+                } else if float == "__bf16" {
+                    "__bf16*"
+                } else {
+                    "float*"
+                }),
+            );
+            assert_eq!(given(&pointer, &format!("{element}[1]")), Ok(None));
+            assert!(given(&pointer, &format!("{other}[1]")).is_err(), "{element} {other}");
+        }
+        for text in ["true", "1", "u8:1", "hex:01"] {
+            assert_eq!(given(&of(1, "bool"), text), Ok(Some(Value::Bytes(vec![1]))), "{text}");
+        }
+        assert_eq!(given(&of(1, "bool"), "false"), Ok(Some(Value::Bytes(vec![0]))));
+        // Without a name, or of a structure, eight bytes may be an address.
+        assert_eq!(given(&of(8, "struct S"), "null"), Ok(Some(Value::Address(0))));
+        assert_eq!(given(&arg(ValueKind::ByValue, 8, None), "f64[1]"), Ok(None));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Element;
 
-/// How far numbers may be apart: `|got - want| <= absolute + relative * |want|`.
+/// How far numbers may be apart: `|got - want| <= absolute + relative * |want|`. An infinity is near nothing but itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tolerance {
     /// Part of the expected value.
@@ -30,8 +30,13 @@ pub fn compare(element: Element, got: &[u8], want: &[u8], tolerance: Tolerance) 
     for (index, (got, want)) in got.chunks_exact(size).zip(want.chunks_exact(size)).enumerate() {
         let (a, b) = (element.to_f64(got), element.to_f64(want));
         let same = got == want || (element.is_float() && (a == b || (a.is_nan() && b.is_nan())));
+        // 64-bit integers are more than a double holds, their distance mostly is not.
+        let apart = match element.is_float() {
+            true => (a - b).abs(),
+            false => element.to_i128(got).abs_diff(element.to_i128(want)) as f64,
+        };
         let exact = tolerance == Tolerance::default();
-        if same || (!exact && (a - b).abs() <= tolerance.absolute + tolerance.relative * b.abs()) {
+        if same || (!exact && b.is_finite() && apart <= tolerance.absolute + tolerance.relative * b.abs()) {
             continue;
         }
         differences.count += 1;
@@ -45,6 +50,25 @@ pub fn compare(element: Element, got: &[u8], want: &[u8], tolerance: Tolerance) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_infinity_is_near_nothing_else() {
+        let one = |value: f32| value.to_le_bytes();
+        for tolerance in [Tolerance { relative: 1e-6, absolute: 0.0 }, Tolerance { relative: 0.0, absolute: 1.0 }] {
+            for (got, want, same) in [
+                (1.0, f32::INFINITY, false),
+                (f32::NEG_INFINITY, f32::INFINITY, false),
+                (f32::INFINITY, 1.0, false),
+                (f32::NAN, f32::INFINITY, false),
+                (f32::INFINITY, f32::INFINITY, true),
+                (f32::NAN, 1.0, false),
+                (1.0, f32::NAN, false),
+            ] {
+                let found = compare(Element::F32, &one(got), &one(want), tolerance);
+                assert_eq!(found.is_none(), same, "{got} {want}");
+            }
+        }
+    }
 
     #[test]
     fn tolerances() {
@@ -67,5 +91,12 @@ mod tests {
         );
         let (a, b) = (u64::MAX.to_le_bytes(), (u64::MAX - 1).to_le_bytes());
         assert!(compare(Element::U64, &a, &b, Tolerance::default()).is_some(), "integers are compared whole");
+        let near = |absolute| Tolerance { relative: 0.0, absolute };
+        let far = (u64::MAX - 615).to_le_bytes();
+        assert!(compare(Element::U64, &a, &far, near(614.0)).is_some(), "also with a tolerance");
+        assert_eq!(compare(Element::U64, &a, &far, near(615.0)), None);
+        let signed = (i64::MAX.to_le_bytes(), i64::MIN.to_le_bytes());
+        assert!(compare(Element::I64, &signed.0, &signed.1, near(1e19)).is_some());
+        assert_eq!(compare(Element::I64, &signed.0, &signed.1, near(2e19)), None);
     }
 }

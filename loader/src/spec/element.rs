@@ -109,6 +109,7 @@ impl Element {
             // Rounded once, from the text.
             let bytes = match (self, text.parse::<f32>()) {
                 (E::F32, Ok(single)) => single.to_le_bytes().to_vec(),
+                (E::F16 | E::Bf16, _) => self.float_bytes(self.off_the_tie(value, text)),
                 _ => self.float_bytes(value),
             };
             let asks_for_infinity = text.trim_start_matches(['-', '+']).starts_with(['i', 'I']);
@@ -127,6 +128,23 @@ impl Element {
             return Err(format!("{text} does not fit {}, which holds {low} to {high}", self.name()));
         }
         Ok(value.to_le_bytes()[..self.size()].to_vec())
+    }
+
+    /// The double nearest to a text; where it is halfway between two numbers of the type and the text is not, its neighbour
+    /// on the text's side.
+    fn off_the_tie(self, value: f64, text: &str) -> f64 {
+        let round = |value| self.to_f64(&self.float_bytes(value));
+        if (round(value.next_up()) + round(value.next_down())) / 2.0 != value || round(value) == value {
+            return value;
+        }
+        // Every digit of it: a double has no more than this behind the point.
+        match (decimal(text), decimal(&format!("{value:.1074}"))) {
+            (Some(wanted), Some(tie)) if wanted != tie => {
+                let away = wanted > tie;
+                if away == (value > 0.0) { value.next_up() } else { value.next_down() }
+            }
+            _ => value,
+        }
     }
 
     /// Numbers separated by commas.
@@ -181,12 +199,37 @@ impl Element {
 
     /// The element as text, which [`Element::parse`] reads back.
     pub fn show(self, bytes: &[u8]) -> String {
+        let value = self.to_f64(bytes);
+        // Beyond these a number has more zeros than digits.
+        let long = self.is_float() && value.is_finite() && value != 0.0 && !(1e-5..1e16).contains(&value.abs());
         match self {
-            E::F32 => (self.to_f64(bytes) as f32).to_string(),
-            _ if self.is_float() => self.to_f64(bytes).to_string(),
+            E::F32 if long => format!("{:e}", value as f32),
+            E::F32 => (value as f32).to_string(),
+            _ if long => format!("{value:e}"),
+            _ if self.is_float() => value.to_string(),
             _ => self.to_i128(bytes).to_string(),
         }
     }
+}
+
+/// The size of a decimal number, to compare: where its point lies, in front of the first digit that is not 0, and the
+/// digits. None when it is 0 or no number.
+fn decimal(text: &str) -> Option<(i64, String)> {
+    let text = text.trim_start_matches(['-', '+']);
+    let (digits, exponent) = match text.split_once(['e', 'E']) {
+        Some((digits, exponent)) => (digits, exponent.parse::<i64>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all = format!("{whole}{fraction}");
+    if !all.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let significant = all.trim_start_matches('0');
+    let zeros = (all.len() - significant.len()) as i64;
+    let point = (whole.len() as i64 - zeros).checked_add(exponent)?;
+    let significant = significant.trim_end_matches('0');
+    (!significant.is_empty()).then(|| (point, significant.to_owned()))
 }
 
 /// Nearest, ties to even.
@@ -209,11 +252,20 @@ fn to_half(value: f64) -> u16 {
     sign | (((exponent + 14) as u16) << 10).wrapping_add(fraction)
 }
 
+/// Nearest, ties to even, in one step: by way of a single it would be rounded twice.
 fn to_bf16(value: f64) -> u16 {
-    let bits = (value as f32).to_bits();
+    let single = value as f32;
+    let bits = single.to_bits();
     if value.is_nan() {
         return (bits >> 16) as u16 | 0x40;
     }
+    // A single whose last bit is set when it is not exact rounds as the double does.
+    let exact = f64::from(single);
+    let bits = match () {
+        _ if single.is_infinite() || exact == value => bits,
+        _ if exact.abs() > value.abs() => (bits - 1) | 1,
+        _ => bits | 1,
+    };
     (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }
 
@@ -242,6 +294,24 @@ mod tests {
         let tie = "1.00000005960464477540";
         assert_eq!(E::F32.parse(tie).unwrap(), tie.parse::<f32>().unwrap().to_le_bytes());
         assert_ne!(E::F32.parse(tie).unwrap(), E::F32.float_bytes(tie.parse().unwrap()));
+        // Halfway between two but for digits that a double or a single has lost.
+        let bits = |element: E, text: &str| u16::from_le_bytes(element.parse(text).unwrap().try_into().unwrap());
+        for (element, text, expected) in [
+            (E::F16, "1.00048828125", 0x3c00),
+            (E::F16, "1.00048828125000000000001", 0x3c01),
+            (E::F16, "-1.00048828125000000000001", 0xbc01),
+            (E::F16, "1.00146484374999999999999", 0x3c01),
+            (E::F16, "0.00100048828125000000000001e3", 0x3c01),
+            (E::F16, "2.98023223876953125e-8", 0),
+            (E::F16, "2.980232238769531250000001e-8", 1),
+            (E::Bf16, "1.00390625", 0x3f80),
+            (E::Bf16, "1.0039063", 0x3f81),
+            (E::Bf16, "1.00390625000000000000001", 0x3f81),
+            (E::Bf16, "1.01171874999999999999999", 0x3f81),
+            (E::Bf16, "-1.0117187", 0xbf81),
+        ] {
+            assert_eq!(bits(element, text), expected, "{} {text}", element.name());
+        }
         for (element, text) in [(E::F16, "65520"), (E::F32, "1e39"), (E::F64, "1e309"), (E::Bf16, "-1e39")] {
             assert!(element.parse(text).unwrap_err().contains("infinite"), "{text}");
         }
@@ -262,6 +332,10 @@ mod tests {
             (E::Bf16, "-2"),
             (E::F32, "NaN"),
             (E::F64, "-inf"),
+            (E::F64, "1e300"),
+            (E::F64, "-2.5e-300"),
+            (E::F32, "3.4028235e38"),
+            (E::F64, "0"),
         ] {
             assert_eq!(element.show(&element.parse(text).unwrap()), text, "{}", element.name());
         }

@@ -2,7 +2,7 @@
 //!
 //! | text | argument |
 //! |---|---|
-//! | `5`, `-3`, `0x10`, `1.5` | a number of the type that the metadata has |
+//! | `5`, `-3`, `0x10`, `1.5`, `true` | a number of the type that the metadata has |
 //! | `u32:5`, `f16:1.5`, `i32x4:1,2,3,4` | a number or a vector of a given type |
 //! | `hex:0a0b0c0d` | bytes, as for a structure |
 //! | `f32[1024]`, `f32[1024]=iota` | a buffer, of zeros or as said |
@@ -20,7 +20,7 @@ mod element;
 pub mod npy;
 
 pub use buffer::{BufferSpec, Direction, Init};
-pub use check::{CheckError, check, describe};
+pub use check::{CheckError, check, describe, show, types};
 pub use compare::{Differences, Tolerance, compare};
 pub use element::Element;
 
@@ -40,6 +40,8 @@ pub struct ArgSpec {
 pub enum What {
     /// A number without a type.
     Number,
+    /// `true` or `false`.
+    Truth(bool),
     /// Values of a type.
     Typed {
         /// Type.
@@ -68,8 +70,11 @@ impl FromStr for ArgSpec {
 }
 
 fn parse(text: &str) -> Result<What, String> {
-    if text == "null" {
-        return Ok(What::Address(0));
+    match text {
+        "null" => return Ok(What::Address(0)),
+        "true" => return Ok(What::Truth(true)),
+        "false" => return Ok(What::Truth(false)),
+        _ => {}
     }
     if let Some(address) = text.strip_prefix("ptr:") {
         return Ok(What::Address(unsigned(address)?));
@@ -148,6 +153,7 @@ mod tests {
         assert_eq!(what("-1.5e3"), Ok(What::Number));
         assert_eq!(what("0x10"), Ok(What::Number));
         assert_eq!(what("null"), Ok(What::Address(0)));
+        assert_eq!((what("true"), what("false")), (Ok(What::Truth(true)), Ok(What::Truth(false))));
         assert_eq!(what("ptr:0x1000"), Ok(What::Address(4096)));
         assert_eq!(what("local:256"), Ok(What::Local(256)));
         assert_eq!(what("hex:0a_ff"), Ok(What::Bytes(vec![10, 255])));
