@@ -17,13 +17,13 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_ONE_LAUNCH)]
     pub script: Option<PathBuf>,
     /// Grid in work-groups
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions, required_unless_present_any = ["items", "script"])]
+    #[arg(long, value_name = "X[,Y[,Z]]", allow_negative_numbers = true, value_parser = dimensions, required_unless_present_any = ["items", "script"])]
     pub groups: Option<[u32; 3]>,
     /// Grid in work-items; the last work-group of a dimension may be partial
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions, conflicts_with = "groups")]
+    #[arg(long, value_name = "X[,Y[,Z]]", allow_negative_numbers = true, value_parser = dimensions, conflicts_with = "groups")]
     pub items: Option<[u32; 3]>,
     /// Work-items of a work-group; default: what the kernel was compiled for, if for one size
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dimensions)]
+    #[arg(long, value_name = "X[,Y[,Z]]", allow_negative_numbers = true, value_parser = dimensions)]
     pub group_size: Option<[u32; 3]>,
     /// Arguments, in order: see below
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]

@@ -4,7 +4,7 @@ use crate::args::{Args, DeviceChoice};
 use crate::device;
 use crate::exit::{Failure, REFUSED};
 use elf::container::{Contents, Entry, SelectError, matching, select};
-use elf::{Feature, Processor, TargetId};
+use elf::{CodeObject, Feature, Processor, TargetId};
 use kfd::Device;
 use kfd::uapi::sysfs;
 use std::path::Path;
@@ -56,14 +56,26 @@ pub fn choose_on<'c, 'a>(
     match select(contents, &id, args.entry.as_deref()) {
         Ok(entry) => Ok(entry),
         Err(error @ SelectError::Ambiguous { .. }) => {
-            let mut fitting = matching(contents, &id).into_iter().filter(|entry| has(entry));
-            match (fitting.next(), fitting.next()) {
-                (Some(entry), None) => Ok(entry),
+            let fitting = matching(contents, &id);
+            match fitting.iter().filter(|entry| has(entry)).collect::<Vec<_>>()[..] {
+                [entry] => Ok(entry),
+                [] => Err(refuse(format!(
+                    "none of the entries that fit the device has the kernel that is asked for; they have {}",
+                    kernels(&fitting)
+                ))),
                 _ => Err(refuse(error.to_string())),
             }
         }
         Err(error) => Err(refuse(error.to_string())),
     }
+}
+
+/// The names of the kernels of entries.
+fn kernels(entries: &[&Entry]) -> String {
+    let codes: Vec<CodeObject> = entries.iter().filter_map(|entry| CodeObject::parse(&entry.data).ok()).collect();
+    let names: Vec<&str> = codes.iter().flat_map(|code| code.kernels()).map(|kernel| kernel.name()).collect();
+    let shown = names.iter().take(16).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > 16 { format!("{shown} and {} more", names.len() - 16) } else { shown }
 }
 
 /// What an entry is for: what its code says, and where that leaves a feature open what the container says.

@@ -140,13 +140,18 @@ fn described(kernel: &Kernel, shape: &Shape) -> String {
 fn summary(kernel: &str, launches: u32, ticks: &mut [u64], tick: f64) -> String {
     ticks.sort();
     let micros = |ticks: u64| ticks as f64 * tick;
-    match (ticks.first(), ticks.get(ticks.len() / 2), ticks.last()) {
-        (Some(least), Some(median), Some(most)) => format!(
+    // Of an even number the middle of the two in the middle.
+    let median = match (ticks.get(ticks.len().saturating_sub(1) / 2), ticks.get(ticks.len() / 2)) {
+        (Some(low), Some(high)) => low.midpoint(*high),
+        _ => 0,
+    };
+    match (ticks.first(), ticks.last()) {
+        (Some(least), Some(most)) => format!(
             "{kernel}: {launches} launches, from start to end by the GPU's clock (ticks of {:.1} ns): least {:.2} us, median {:.2} us, \
              most {:.2} us",
             tick * 1e3,
             micros(*least),
-            micros(*median),
+            micros(median),
             micros(*most)
         ),
         _ => format!("{kernel}: {launches} launches; the packet processor wrote no timestamps to their signals"),
@@ -188,6 +193,7 @@ mod tests {
             summary("k", 3, &mut [300, 100, 250], 0.01),
             "k: 3 launches, from start to end by the GPU's clock (ticks of 10.0 ns): least 1.00 us, median 2.50 us, most 3.00 us"
         );
+        assert!(summary("k", 2, &mut [300, 100], 0.01).contains("median 2.00 us"));
         assert!(summary("k", 2, &mut [], 0.01).contains("no timestamps"));
     }
 }
