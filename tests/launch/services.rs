@@ -99,6 +99,14 @@ fn hip_buffered_printf() {
 }
 
 #[test]
+fn a_format_of_two_calls() {
+    for target in ["gfx90a", "gfx1100"] {
+        let output = launch(&format!("buffered.{target}"), "again", &single(&["--arg", "5"]));
+        assert_eq!(said(&output, 0), ("n=5\nn=4\n".to_owned(), String::new()), "{target}");
+    }
+}
+
+#[test]
 fn hostcall_printf_while_the_kernel_runs() {
     let images = TARGETS.map(|target| format!("hostcall.{target}")).into_iter();
     let others = ["hostcall-v4.gfx90a", "hostcall-phases.gfx90a", "hostcall-phases.gfx1100"].map(str::to_owned);

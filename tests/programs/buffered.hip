@@ -25,3 +25,10 @@ extern "C" __global__ void say(int *out, int n, double d, const char *text) {
   out[2 * i + 1] = printf("%s|%s|%*d|%hhd %lu\n", text, "literal", 5, i, -3, 1ul << 40);
   printf(text, i);
 }
+
+// The metadata has the format twice.
+extern "C" __global__ void again(int n) {
+  printf("n=%d\n", n);
+  if (n > 1)
+    printf("n=%d\n", n - 1);
+}

@@ -27,35 +27,42 @@ pub enum FormatsError {
     /// Entries of both forms.
     #[error("amdhsa.printf has OpenCL's and HIP's formats: the records of one kernel cannot be told apart")]
     Mixed,
-    /// Two entries of one id.
-    #[error("amdhsa.printf[{index}] has the id {id}, as an entry before it")]
+    /// Two different entries of one id.
+    #[error("amdhsa.printf[{index}] has the id {id}, as an entry before it with another format")]
     Twice {
         /// Index.
         index: usize,
-        /// Id or hash.
-        id: u64,
+        /// Id or hash, as the entry has it.
+        id: String,
     },
 }
 
+/// The hash that stands for formats that are not constant; those come with their records.
+const NOT_CONSTANT: u64 = 0xffff_ffff;
+
 impl Formats {
-    /// Reads the entries of `amdhsa.printf`.
+    /// Reads the entries of `amdhsa.printf`. Clang has one for each call of HIP's `printf`, so that calls with the same
+    /// format have the same entry.
     pub fn parse(entries: &[&str]) -> Result<Formats, FormatsError> {
         let (mut opencl, mut hashed) = (HashMap::new(), HashMap::new());
+        let mut known = HashMap::new();
+        let mut is_another = |key: (bool, u64), text| known.insert(key, text).is_some_and(|before| before != text);
         for (index, text) in entries.iter().enumerate() {
             let malformed = || FormatsError::Malformed { index, text: text.chars().take(80).collect() };
             if let Some(rest) = text.strip_prefix("0:0:") {
-                let (hash, format) = rest.split_once(',').ok_or_else(malformed)?;
-                let hash = u64::from_str_radix(hash, 16).map_err(|_| malformed())?;
-                // "ffffffff" stands for formats that are not constant; those come with their records.
-                if hashed.insert(hash, parse(format.as_bytes())).is_some() && hash != 0xffff_ffff {
-                    return Err(FormatsError::Twice { index, id: hash });
+                let (id, format) = rest.split_once(',').ok_or_else(malformed)?;
+                let hash = u64::from_str_radix(id, 16).map_err(|_| malformed())?;
+                if is_another((true, hash), format) && hash != NOT_CONSTANT {
+                    return Err(FormatsError::Twice { index, id: id.to_owned() });
                 }
+                hashed.insert(hash, parse(format.as_bytes()));
                 continue;
             }
             let (id, format) = entry(text).ok_or_else(malformed)?;
-            if opencl.insert(id, format).is_some() {
-                return Err(FormatsError::Twice { index, id: id.into() });
+            if is_another((false, id.into()), text) {
+                return Err(FormatsError::Twice { index, id: id.to_string() });
             }
+            opencl.insert(id, format);
         }
         match (opencl.is_empty(), hashed.is_empty()) {
             (false, false) => Err(FormatsError::Mixed),
@@ -147,6 +154,18 @@ mod tests {
             assert!(matches!(Formats::parse(bad), Err(FormatsError::Malformed { .. })), "{bad:?}");
         }
         assert_eq!(Formats::parse(&["1:0:a", "0:0:1,b"]).unwrap_err(), FormatsError::Mixed);
-        assert!(matches!(Formats::parse(&["1:0:a", "1:0:b"]), Err(FormatsError::Twice { index: 1, id: 1 })));
+    }
+
+    #[test]
+    fn an_entry_may_stand_there_again_but_not_with_another_format() {
+        for (same, other) in [("0:0:12,n=%d\n", "0:0:12,n=%u\n"), ("1:1:4:n=%d\\n", "1:1:8:n=%d\\n")] {
+            let once = format!("{:?}", Formats::parse(&[same]));
+            assert!(once.starts_with("Ok"), "{once}");
+            assert_eq!(format!("{:?}", Formats::parse(&[same, same, same])), once);
+            let refused = Formats::parse(&[same, same, other]).unwrap_err();
+            assert!(matches!(refused, FormatsError::Twice { index: 2, .. }), "{refused}");
+        }
+        let unknown = ["0:0:ffffffff,\"Non const format string\"", "0:0:ffffffff,another"];
+        assert!(Formats::parse(&unknown).is_ok(), "records of these bring their formats");
     }
 }
