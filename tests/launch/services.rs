@@ -40,6 +40,20 @@ fn opencl_printf() {
 }
 
 #[test]
+fn opencl_strings_in_front_of_what_looks_like_text() {
+    let expected = "[dbab]<4407873>[ bbdY Z]
+[bbbb] [Yc0Za0YYXb  d][cbYXcda]
+<65>[cXcb][c]<65>[ XXZbZXZ0Zdbc]
+[Zaa0ZXad] [ca0d0daddXa]{2}
+[0 daX0ac]Azz[Z0  ba]
+";
+    for name in ["prints.gfx90a", "prints.gfx1201", "prints-v4.gfx1030", "prints-libclc.gfx1100"] {
+        let output = launch(name, "texts", &single(&[]));
+        assert_eq!(said(&output, 0), (expected.to_owned(), String::new()), "{name}");
+    }
+}
+
+#[test]
 fn a_full_printf_buffer_is_reported() {
     for name in ["prints.gfx90a", "prints-libclc.gfx90a"] {
         let options = ["--groups", "1", "--group-size", "64", "--arg", "out:i32[64]", "--printf-buffer", "128"];

@@ -39,3 +39,12 @@ kernel void flood(global int *out) {
   int i = __builtin_amdgcn_workitem_id_x();
   out[i] = printf("line %d\n", i);
 }
+
+// The compiler stores no NUL behind some of these strings; what follows looks like more of the text.
+kernel void texts(void) {
+  printf("[%s]<%d>[%s]\n", "dbab", 0x434241, " bbdY Z");
+  printf("[%s] [%s][%s]\n", "bbbb", "Yc0Za0YYXb  d", "cbYXcda");
+  printf("<%d>[%s][%s]<%d>[%s]\n", 65, "cXcb", "c", 65, " XXZbZXZ0Zdbc");
+  printf("[%s] [%s]{%g}\n", "Zaa0ZXad", "ca0d0daddXa", 2.0);
+  printf("[%s]%c%s[%s]\n", "0 daX0ac", 'A', "zz", "Z0  ba");
+}

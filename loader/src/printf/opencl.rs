@@ -1,5 +1,12 @@
 //! Records of OpenCL's `printf`: a dword with the format's id, then the arguments, each a multiple of 4 bytes and not
 //! aligned further (LLVM AMDGPUPrintfRuntimeBinding).
+//!
+//! LLVM 19 to 22 count the NUL of a string, so that its size in the metadata is `align4(length + 1)`, but store none where
+//! the length is a multiple of 4: such a string is short by a dword. All later arguments then lie 4 bytes earlier, and
+//! the record's last dwords stay unwritten, one for each short string. Those dwords tell where the last argument ends,
+//! and from there the record is read backwards: a string ends with a zero byte unless it is short. So which strings are
+//! short is not a guess, and their number must be that of the unwritten dwords. The empty string is the dword
+//! `00 ff ff ff`, which is never short. Later LLVM stores as many bytes as it counts, so that nothing is unwritten.
 
 use super::{UNWRITTEN, half, source, stars};
 use crate::format::{Piece, Spec, Value, render};
@@ -22,8 +29,8 @@ impl Format {
     /// Renders a record's arguments. A conversion without an argument is written as it stands in the format; their
     /// number is returned.
     pub fn render(&self, arguments: &[u8], out: &mut Vec<u8>) -> usize {
-        let (long_strings, short_left) = self.short_strings(arguments);
-        let mut reader = Reader { data: arguments, at: 0, sizes: self.sizes.iter().copied(), long_strings, short_left };
+        let sizes = self.sizes.iter().copied();
+        let mut reader = Reader { data: arguments, at: 0, sizes, short: self.short_strings(arguments).into_iter() };
         let mut missing = 0;
         for piece in &self.pieces {
             match piece {
@@ -39,33 +46,51 @@ impl Format {
         missing
     }
 
-    /// String arguments that may be 4 bytes shorter in the record than their size says, and how many of them are.
-    ///
-    /// LLVM 19 to 22 count a string's NUL, `align4(length + 1)`, but store no NUL where the length is a multiple of 4.
-    /// All later arguments then lie 4 bytes earlier and the record's last dwords stay unwritten, one for each such string.
-    fn short_strings(&self, arguments: &[u8]) -> (usize, usize) {
-        let unwritten = UNWRITTEN.to_le_bytes();
-        let end = arguments.rchunks_exact(4).take_while(|dword| **dword == unwritten).count();
-        let mut sizes = self.sizes.iter();
-        let mut long = 0;
-        for piece in &self.pieces {
-            let Piece::Spec(spec) = piece else { continue };
-            let size = sizes.by_ref().nth(stars(spec));
-            if spec.is_string() && size.is_some_and(|size| *size >= 8) {
-                long += 1;
+    /// For each string, whether it is short; nothing where none is.
+    fn short_strings(&self, arguments: &[u8]) -> Vec<bool> {
+        let unwritten = arguments.rchunks_exact(4).take_while(|dword| **dword == UNWRITTEN.to_le_bytes()).count();
+        if unwritten == 0 {
+            return Vec::new();
+        }
+        let strings = self.arguments().filter(|(is_string, size)| *is_string && *size >= 8).count();
+        self.read_back(arguments, unwritten.min(strings)).unwrap_or_default()
+    }
+
+    /// Goes back from the end of the last argument: whether each string is short, if `short` of them are.
+    fn read_back(&self, arguments: &[u8], short: usize) -> Option<Vec<bool>> {
+        let mut end = arguments.len().checked_sub(4 * short)?;
+        let mut strings = Vec::new();
+        for (is_string, size) in self.arguments().collect::<Vec<_>>().into_iter().rev() {
+            let is_short = is_string && size >= 8 && arguments.get(end.checked_sub(1)?)? != &0;
+            end = end.checked_sub(if is_short { size - 4 } else { size })?;
+            if is_string {
+                strings.push(is_short);
             }
         }
-        (long, end.min(long))
+        strings.reverse();
+        (end == 0 && strings.iter().filter(|is_short| **is_short).count() == short).then_some(strings)
     }
+
+    /// The arguments: whether each is a string, and its size.
+    fn arguments(&self) -> impl Iterator<Item = (bool, usize)> {
+        let strings = self.pieces.iter().flat_map(|piece| match piece {
+            Piece::Text(_) => Vec::new(),
+            Piece::Spec(spec) => [vec![false; stars(spec)], vec![spec.is_string()]].concat(),
+        });
+        strings.chain(std::iter::repeat(false)).zip(self.sizes.iter().map(|size| *size as usize))
+    }
+}
+
+fn until_nul(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 struct Reader<'a, S> {
     data: &'a [u8],
     at: usize,
     sizes: S,
-    /// Strings left whose size is 8 or more, and how many of them are short.
-    long_strings: usize,
-    short_left: usize,
+    /// Whether each string that is left is short.
+    short: std::vec::IntoIter<bool>,
 }
 
 impl<S: Iterator<Item = u32>> Reader<'_, S> {
@@ -82,13 +107,13 @@ impl<S: Iterator<Item = u32>> Reader<'_, S> {
             let size = self.sizes.next()? as usize;
             star.push(bits(&self.take(size)?) as i32);
         }
+        let size = self.sizes.next()? as usize;
         if spec.is_string() {
-            let size = self.sizes.next()? as usize;
-            let text = self.string(size)?;
-            render(spec, &star, &Value::Text(Some(text)), out);
+            let is_short = self.short.next().unwrap_or(false);
+            let stored = self.take(if is_short { size.saturating_sub(4) } else { size })?;
+            render(spec, &star, &Value::Text(Some(until_nul(&stored).to_vec())), out);
             return Some(());
         }
-        let size = self.sizes.next()? as usize;
         let data = self.take(size)?;
         // Three elements lie where four do.
         let slots = if spec.vector == 3 { 4 } else { spec.vector as usize };
@@ -106,35 +131,6 @@ impl<S: Iterator<Item = u32>> Reader<'_, S> {
             render(spec, &star, &value, out);
         }
         Some(())
-    }
-
-    /// A string that takes `size` bytes, or 4 fewer.
-    fn string(&mut self, size: usize) -> Option<Vec<u8>> {
-        let whole = self.data.get(self.at..self.at.checked_add(size)?)?;
-        // The empty string is a dword of its own.
-        if whole == [0, 0xff, 0xff, 0xff] {
-            self.at += size;
-            return Some(Vec::new());
-        }
-        let until_nul = |bytes: &[u8]| bytes.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
-        if size >= 8 {
-            let (body, last) = whole.split_at(size - 4);
-            let tail = until_nul(last);
-            // The last dword of a string that is not short: some characters, then NULs. Some of several strings being
-            // short, that is all there is to tell by.
-            let is_text = matches!(tail.len(), 1..=3)
-                && tail.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
-                && last[tail.len()..].iter().all(|byte| *byte == 0);
-            let all_are = self.short_left == self.long_strings;
-            self.long_strings = self.long_strings.saturating_sub(1);
-            if self.short_left > 0 && !body.contains(&0) && (all_are || !is_text) {
-                self.short_left -= 1;
-                self.at += size - 4;
-                return Some(body.to_vec());
-            }
-        }
-        self.at += size;
-        Some(until_nul(whole))
     }
 }
 
@@ -202,6 +198,59 @@ mod tests {
         assert_eq!(text("1:3:8:8:4:%s %s %d", &[b"abcde\0\0\0", b"fghi", &int]).0, "abcde fghi 7");
         assert_eq!(text("1:2:4:4:[%s] %d", &[&[0, 0xff, 0xff, 0xff], &int]).0, "[] 7");
         assert_eq!(text("1:2:8:4:%s %d", &[b"abcdefgh", &int]).0, "abcdefgh 7", "later compilers: no NUL at the end");
+    }
+
+    #[test]
+    fn strings_that_are_followed_by_what_may_be_their_end() {
+        let abc = 0x434241i32.to_le_bytes();
+        assert_eq!(text("1:3:8:4:8:[%s]<%d>[%s]", &[b"dbab", &abc, b" bbdY Z\0"]).0, "[dbab]<4407873>[ bbdY Z]");
+        assert_eq!(text("1:3:8:4:8:[%s]%c[%s]", &[b"abcd", b"A\0\0\0", b"xyz12\0\0\0"]).0, "[abcd]A[xyz12]");
+        let strings: [&[u8]; 3] = [b"bbbb", b"Yc0Za0YYXb  d\0\0\0", b"cbYXcda\0"];
+        assert_eq!(text("1:3:8:16:8:[%s][%s][%s]", &strings).0, "[bbbb][Yc0Za0YYXb  d][cbYXcda]");
+        let (none, unwritten) = ([0, 0xff, 0xff, 0xff], UNWRITTEN.to_le_bytes());
+        let data: [&[u8]; 4] = [b"abcd", &none, b"efgh", &unwritten];
+        assert_eq!(
+            text("1:4:8:4:8:4:%s[%s]%s %x", &data).0,
+            "abcd[]efgh f5a7c3e9",
+            "an argument as unwritten dwords are"
+        );
+    }
+
+    /// Stores a record as LLVM 19 to 22 do.
+    fn store(arguments: &[Option<String>]) -> (String, Vec<u8>, String) {
+        let (mut sizes, mut format, mut data, mut expected) = (String::new(), String::new(), Vec::new(), String::new());
+        for argument in arguments {
+            match argument {
+                Some(text) => {
+                    let size = (text.len() + 1).next_multiple_of(4);
+                    sizes += &format!(":{size}");
+                    format += "[%s]";
+                    expected += &format!("[{text}]");
+                    match text.len() {
+                        0 => data.extend([0, 0xff, 0xff, 0xff]),
+                        length if length % 4 == 0 => data.extend(text.as_bytes()),
+                        _ => data.extend(format!("{text:\0<size$}").as_bytes()),
+                    }
+                }
+                None => {
+                    sizes += ":4";
+                    format += "<%d>";
+                    data.extend(*b"AB\0\0");
+                    expected += "<16961>";
+                }
+            }
+        }
+        (format!("1:{}{sizes}:{format}", arguments.len()), data, expected)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_record_reads_as_it_was_stored(
+            arguments in proptest::collection::vec(proptest::option::of("[A-C]{0,13}"), 1..8)
+        ) {
+            let (entry, data, expected) = store(&arguments);
+            proptest::prop_assert_eq!(text(&entry, &[&data]).0, expected);
+        }
     }
 
     #[test]
