@@ -2,7 +2,8 @@
 
 use crate::format::{self, Piece};
 use crate::hostcall::Calls;
-use crate::printf::{Formats, words};
+use crate::printf::Formats;
+use crate::printf::words::{self, Null};
 use crate::rpc::{DeviceMemory, Output};
 use crate::spec::{ArgSpec, Element, Init, npy};
 use proptest::prelude::*;
@@ -38,10 +39,12 @@ proptest! {
     }
 
     #[test]
-    fn messages_in_words(format in "[a-z%0-9.*vhlsdfcpx ]{0,24}", data in any::<Vec<u8>>()) {
+    fn messages_in_words(format in "([a-z0-9.*vhl ]|%[sdfcpxn%]){0,24}", data in any::<Vec<u8>>()) {
         let pieces: Vec<Piece> = format::parse(format.as_bytes());
-        words::format(&pieces, &data, &mut Vec::new());
-        words::message(&data, &mut Vec::new());
+        for null in [Null::Word, Null::Nothing] {
+            words::format(&pieces, &data, null, &mut Vec::new());
+            words::message(&data, null, &mut Vec::new());
+        }
     }
 
     #[test]

@@ -121,6 +121,25 @@ fn a_format_of_two_calls() {
 }
 
 #[test]
+fn null_strings_of_hip() {
+    let text = "u8[]=116,101,120,116,0";
+    for target in ["gfx90a", "gfx1100"] {
+        let name = format!("buffered.{target}");
+        let (stdout, stderr) = said(&launch(&name, "strings", &single(&["--arg", "null"])), 0);
+        let expected = "(null)\n[(null)] 5\n[(null)]   7 literal (nil) 1.500000 (null)\n";
+        assert_eq!((stdout.as_str(), stderr.as_str()), (expected, ""), "{target}");
+        let (stdout, stderr) = said(&launch(&name, "strings", &single(&["--arg", text])), 0);
+        assert!(stdout.starts_with("text\n[text] 5\n[text]   7 literal 0x"), "{target}: {stdout}");
+        assert!(stdout.ends_with(" 1.500000 text\n") && stderr.is_empty(), "{target}: {stdout}{stderr}");
+        let (stdout, stderr) = said(&launch(&name, "two", &single(&["--arg", "null", "--arg", "null"])), 0);
+        assert_eq!((stdout.as_str(), stderr.as_str()), ("[(null)] [(null)] 5\n", ""), "{target}");
+        let (stdout, stderr) = said(&launch(&name, "two", &single(&["--arg", text, "--arg", "null"])), 0);
+        assert_eq!(stdout, "[text] [(null)] 5\n", "{target}");
+        assert!(stderr.contains("1 record can be read in more than one way"), "{target}: {stderr}");
+    }
+}
+
+#[test]
 fn hostcall_printf_while_the_kernel_runs() {
     let images = TARGETS.map(|target| format!("hostcall.{target}")).into_iter();
     let others = ["hostcall-v4.gfx90a", "hostcall-phases.gfx90a", "hostcall-phases.gfx1100"].map(str::to_owned);

@@ -32,3 +32,12 @@ extern "C" __global__ void again(int n) {
   if (n > 1)
     printf("n=%d\n", n - 1);
 }
+
+// Where it is null, a record has nothing for it.
+extern "C" __global__ void strings(const char *text) {
+  printf("%s\n", text);
+  printf("[%s] %d\n", text, 5);
+  printf("[%s] %*d %s %p %f %s\n", text, 3, 7, "literal", text, 1.5, text);
+}
+
+extern "C" __global__ void two(const char *a, const char *b) { printf("[%s] [%s] %d\n", a, b, 5); }

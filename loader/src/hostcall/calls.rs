@@ -1,6 +1,6 @@
 //! What the host does for a lane.
 
-use crate::printf::words;
+use crate::printf::words::{self, Null};
 use crate::rpc::{DeviceMemory, Output};
 use std::collections::{BTreeSet, HashMap};
 
@@ -185,7 +185,7 @@ impl Calls {
             return ERROR;
         }
         let mut text = Vec::new();
-        let missing = words::message(rest, &mut text);
+        let missing = words::message(rest, Null::Word, &mut text).missing;
         if missing > 0 {
             self.complain(format!("hostcall: {missing} conversions of a printf have no argument"));
         }

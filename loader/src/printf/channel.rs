@@ -8,7 +8,8 @@
 //! libclc starts at offset 8 and places it at byte offset. The buffer starts at offset 8 for both: what the first dword
 //! behind the header holds after the kernel tells which of them wrote.
 
-use super::{Formats, UNWRITTEN, words};
+use super::words::{self, Null};
+use super::{Doubts, Formats, UNWRITTEN};
 use crate::Error;
 use crate::rpc::Output;
 use kfd::{Buffer, Device, Kind};
@@ -97,7 +98,7 @@ impl Channel {
 
     fn print(&self, records: &[u8], output: &mut dyn Output, notes: &mut Vec<String>) {
         let mut at = 0;
-        let mut missing = 0;
+        let mut doubts = Doubts::default();
         while at < records.len() {
             let record = &records[at..];
             let Some(first) = record.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes)) else { break };
@@ -111,7 +112,7 @@ impl Channel {
                     let Some(arguments) = record.get(4..bytes) else {
                         return notes.push(stray(at, "not as many bytes as its format says"));
                     };
-                    missing += format.render(arguments, &mut text);
+                    doubts += format.render(arguments, &mut text);
                     output.stdout(&text);
                     at += bytes;
                 }
@@ -129,9 +130,9 @@ impl Channel {
                                 &format!("format hash {hash:016x}, which amdhsa.printf does not have"),
                             ));
                         };
-                        missing += words::format(format, data.get(8..).unwrap_or_default(), &mut text);
+                        doubts += words::format(format, data.get(8..).unwrap_or_default(), Null::Nothing, &mut text);
                     } else {
-                        missing += words::message(data, &mut text);
+                        doubts += words::message(data, Null::Nothing, &mut text);
                     }
                     if to_stderr {
                         output.stderr(&text)
@@ -142,12 +143,7 @@ impl Channel {
                 }
             }
         }
-        if missing > 0 {
-            notes.push(format!(
-                "printf: {missing} conversions have no argument in their records and are printed as they stand in the \
-                 format (compilers drop the last arguments of a format with '*')"
-            ));
-        }
+        notes.extend(doubts.notes());
     }
 }
 

@@ -7,15 +7,67 @@
 mod channel;
 mod formats;
 pub mod opencl;
+mod readings;
 pub mod words;
 
 pub use channel::Channel;
 pub use formats::{Formats, FormatsError};
 
-use crate::format::{Amount, Length, Spec};
+use crate::format::{Amount, Length, Piece, Spec};
 
 /// A dword the device never wrote: what the host fills the buffer with before a kernel.
 pub const UNWRITTEN: u32 = 0xf5a7_c3e9;
+
+/// What is not certain about a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Doubts {
+    /// Conversions without an argument, which are written as they stand in the format.
+    pub missing: usize,
+    /// Those of them that belong to a format with a `*`.
+    pub starred: usize,
+    /// Records that may as well be read in another way.
+    pub ambiguous: usize,
+}
+
+impl std::ops::AddAssign for Doubts {
+    fn add_assign(&mut self, other: Doubts) {
+        self.missing += other.missing;
+        self.starred += other.starred;
+        self.ambiguous += other.ambiguous;
+    }
+}
+
+impl Doubts {
+    /// Of one record.
+    fn new(pieces: &[Piece], missing: usize, is_ambiguous: bool) -> Doubts {
+        let has_star = pieces.iter().any(|piece| matches!(piece, Piece::Spec(spec) if stars(spec) > 0));
+        Doubts { missing, starred: if has_star { missing } else { 0 }, ambiguous: is_ambiguous.into() }
+    }
+
+    /// A line on each for the user.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let plural = |count| if count == 1 { "" } else { "s" };
+        if self.missing > 0 {
+            let why = match self.starred {
+                0 => "",
+                _ => " (compilers drop the last arguments of a format with '*')",
+            };
+            let (count, s) = (self.missing, plural(self.missing));
+            notes.push(format!(
+                "printf: {count} conversion{s} without an argument in the record, printed as in the format{why}"
+            ));
+        }
+        if self.ambiguous > 0 {
+            let (count, s) = (self.ambiguous, plural(self.ambiguous));
+            notes.push(format!(
+                "printf: {count} record{s} can be read in more than one way: a null pointer for %s leaves nothing in a \
+                 record, and which string it was is not certain"
+            ));
+        }
+        notes
+    }
+}
 
 /// The text of a conversion, for one that has no argument.
 fn source(spec: &Spec) -> Vec<u8> {
@@ -66,7 +118,7 @@ pub(crate) fn half(bits: u16) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{Piece, parse};
+    use crate::format::parse;
 
     #[test]
     fn conversions_give_their_source_back() {

@@ -8,7 +8,7 @@
 //! short is not a guess, and their number must be that of the unwritten dwords. The empty string is the dword
 //! `00 ff ff ff`, which is never short. Later LLVM stores as many bytes as it counts, so that nothing is unwritten.
 
-use super::{UNWRITTEN, half, source, stars};
+use super::{Doubts, UNWRITTEN, half, source, stars};
 use crate::format::{Piece, Spec, Value, render};
 
 /// A format.
@@ -26,9 +26,8 @@ impl Format {
         4 + self.sizes.iter().map(|size| u64::from(*size)).sum::<u64>()
     }
 
-    /// Renders a record's arguments. A conversion without an argument is written as it stands in the format; their
-    /// number is returned.
-    pub fn render(&self, arguments: &[u8], out: &mut Vec<u8>) -> usize {
+    /// Renders a record's arguments.
+    pub fn render(&self, arguments: &[u8], out: &mut Vec<u8>) -> Doubts {
         let sizes = self.sizes.iter().copied();
         let mut reader = Reader { data: arguments, at: 0, sizes, short: self.short_strings(arguments).into_iter() };
         let mut missing = 0;
@@ -43,7 +42,7 @@ impl Format {
                 }
             }
         }
-        missing
+        Doubts::new(&self.pieces, missing, false)
     }
 
     /// For each string, whether it is short; nothing where none is.
@@ -154,8 +153,9 @@ mod tests {
             data.extend(UNWRITTEN.to_le_bytes());
         }
         let mut out = Vec::new();
-        let missing = format.render(&data, &mut out);
-        (String::from_utf8(out).unwrap(), missing)
+        let doubts = format.render(&data, &mut out);
+        assert_eq!((doubts.starred, doubts.ambiguous), (doubts.missing, 0));
+        (String::from_utf8(out).unwrap(), doubts.missing)
     }
 
     #[test]
