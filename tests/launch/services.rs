@@ -70,6 +70,38 @@ fn a_full_printf_buffer_is_reported() {
 }
 
 #[test]
+fn a_record_that_found_no_room_is_suspected() {
+    // What was printed, and whether it was told that more may be missing.
+    let lost = |name: &str, kernel: &str, options: &[&'static str]| {
+        let (stdout, stderr) = said(&launch(name, kernel, &single(options)), 0);
+        let line = stderr.strip_suffix('\n').unwrap_or(&stderr);
+        let is_told =
+            line.starts_with("kfdrun: printf buffer: ") && line.ends_with("--printf-buffer BYTES makes it larger");
+        assert!(line.is_empty() || (is_told && line.lines().count() == 1), "{name}: {stderr}");
+        (stdout, is_told)
+    };
+    // A record of 84 bytes; 24 of the buffer are never used.
+    let line = "[a text of more than sixty letters, which is longer than the small buffers are]\n";
+    for (size, expected, is_told) in [("104", "", true), ("108", line, true), ("188", line, true), ("192", line, false)]
+    {
+        for name in ["prints.gfx90a", "prints.gfx1100"] {
+            let found = lost(name, "long_text", &["--printf-buffer", size]);
+            assert_eq!(found, (expected.to_owned(), is_told), "{name} with {size}");
+        }
+    }
+    let text: &'static str = format!("u8[]={}0", "65,".repeat(1000)).leak();
+    let line = format!("{}\n", "A".repeat(1000));
+    for target in ["gfx90a", "gfx1100"] {
+        let name = format!("buffered.{target}");
+        let print = |count, room| lost(&name, "lines", &["--arg", text, "--arg", count, "--printf-buffer", room]);
+        assert_eq!(print("1", "1024"), (String::new(), true));
+        assert_eq!(print("3", "2600"), (line.repeat(2), true));
+        assert_eq!(print("3", "4194304"), (line.repeat(3), false));
+        assert_eq!(print("0", "4194304"), (String::new(), false), "nothing was printed");
+    }
+}
+
+#[test]
 fn hip_buffered_printf() {
     let options = [
         "--groups",

@@ -41,3 +41,8 @@ extern "C" __global__ void strings(const char *text) {
 }
 
 extern "C" __global__ void two(const char *a, const char *b) { printf("[%s] [%s] %d\n", a, b, 5); }
+
+extern "C" __global__ void lines(const char *text, int n) {
+  for (int i = 0; i < n; i++)
+    printf("%s\n", text);
+}

@@ -48,3 +48,7 @@ kernel void texts(void) {
   printf("[%s] [%s]{%g}\n", "Zaa0ZXad", "ca0d0daddXa", 2.0);
   printf("[%s]%c%s[%s]\n", "0 daX0ac", 'A', "zz", "Z0  ba");
 }
+
+kernel void long_text(void) {
+  printf("[%s]\n", "a text of more than sixty letters, which is longer than the small buffers are");
+}

@@ -7,6 +7,10 @@
 //! Two libraries count differently. ROCm's device libraries start at offset 0 and place a record at byte 8 + offset;
 //! libclc starts at offset 8 and places it at byte offset. The buffer starts at offset 8 for both: what the first dword
 //! behind the header holds after the kernel tells which of them wrote.
+//!
+//! A record that does not fit leaves no trace: the offset stays, and smaller records may still follow. So the host says
+//! that output may be missing when less room is left than a record may take ([`Formats::largest`]) or than the largest
+//! one took. The offset may then be anything, the one it started with too.
 
 use super::words::{self, Null};
 use super::{Doubts, Formats, UNWRITTEN};
@@ -21,12 +25,16 @@ use std::sync::atomic::{Ordering, fence};
 pub struct Channel {
     buffer: Buffer,
     formats: Formats,
+    /// Bytes for the header and the records.
+    size: u64,
 }
 
 /// Bytes in front of the records.
 const HEADER: u64 = 8;
 /// Where the device starts to count.
 const START: u32 = 8;
+/// Bytes at the end that no record takes.
+const SPARE: u64 = 8;
 
 impl Channel {
     /// A buffer of `size` bytes.
@@ -40,8 +48,8 @@ impl Channel {
             buffer.write_bytes(at, &pattern[..count as usize])?;
             at += count;
         }
-        let channel = Channel { buffer, formats };
-        channel.reset(size)?;
+        let channel = Channel { buffer, formats, size };
+        channel.reset()?;
         Ok(channel)
     }
 
@@ -50,11 +58,15 @@ impl Channel {
         self.buffer.va().0
     }
 
-    fn reset(&self, size: u64) -> Result<(), Error> {
-        // The bytes behind the last record that either library can reserve stay inside.
-        let usable = (size - HEADER) as u32;
-        self.buffer.write_bytes(0, &[START.to_le_bytes(), usable.to_le_bytes()].concat())?;
+    fn reset(&self) -> Result<(), Error> {
+        self.buffer.write_bytes(0, &[START.to_le_bytes(), self.usable().to_le_bytes()].concat())?;
         Ok(())
+    }
+
+    /// Bytes there are for records, as the device counts them. Both libraries leave the last 8 alone: ROCm's asks for
+    /// them to be free, libclc's starts 8 bytes later.
+    fn usable(&self) -> u32 {
+        (self.size - HEADER) as u32
     }
 
     /// Prints what the device wrote and empties the buffer. Call it when no kernel runs. Returns lines for the user.
@@ -62,33 +74,32 @@ impl Channel {
         fence(Ordering::Acquire);
         let (offset, usable) = (self.word(0)?, self.word(4)?);
         let mut notes = Vec::new();
-        let size = u64::from(usable) + HEADER;
-        if offset == START {
-            return Ok(notes);
-        }
         // Where the first record lies.
         let first = if self.word(HEADER)? == UNWRITTEN { u64::from(START) + HEADER } else { u64::from(START) };
         let end = first + u64::from(offset.wrapping_sub(START));
-        if offset < START || end > size {
+        if usable != self.usable() || offset < START || end > self.size {
             notes.push(format!(
-                "printf buffer: the offset is {offset}, which is outside the {usable} bytes there are: the kernel wrote \
-                 over it; nothing of it is printed"
+                "printf buffer: its header says offset {offset} of {usable} bytes, where {} are: the kernel wrote over \
+                 it; nothing of it is printed",
+                self.usable()
             ));
         } else {
             let mut records = vec![0; (end - first) as usize];
             self.buffer.read_bytes(first, &mut records)?;
-            self.print(&records, output, &mut notes);
-            let left = size - end;
-            if left < self.formats.largest() {
+            let largest = self.print(&records, output, &mut notes).max(self.formats.largest());
+            let room = self.size.saturating_sub(end + SPARE);
+            if room < largest {
                 notes.push(format!(
-                    "printf buffer: {left} of {usable} bytes are left, fewer than a record may need: records that did not \
-                     fit are lost; give it more with --printf-buffer"
+                    "printf buffer: {room} of {usable} bytes are left and a record may take {largest}: output may be \
+                     missing; --printf-buffer BYTES makes it larger"
                 ));
             }
         }
-        let used = end.min(self.buffer.size());
-        self.buffer.write_bytes(HEADER, &UNWRITTEN.to_le_bytes().repeat(((used - HEADER) / 4) as usize))?;
-        self.reset(size)?;
+        if offset != START || usable != self.usable() {
+            let used = end.min(self.buffer.size());
+            self.buffer.write_bytes(HEADER, &UNWRITTEN.to_le_bytes().repeat(((used - HEADER) / 4) as usize))?;
+            self.reset()?;
+        }
         Ok(notes)
     }
 
@@ -96,57 +107,62 @@ impl Channel {
         Ok(self.buffer.atomic_u32(offset)?.load(Ordering::Relaxed))
     }
 
-    fn print(&self, records: &[u8], output: &mut dyn Output, notes: &mut Vec<String>) {
-        let mut at = 0;
+    /// Prints records; the bytes of the largest.
+    fn print(&self, records: &[u8], output: &mut dyn Output, notes: &mut Vec<String>) -> u64 {
+        let (mut at, mut largest) = (0, 0);
         let mut doubts = Doubts::default();
         while at < records.len() {
-            let record = &records[at..];
-            let Some(first) = record.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes)) else { break };
-            let mut text = Vec::new();
-            match &self.formats {
-                Formats::OpenCl(formats) => {
-                    let Some(format) = formats.get(&first) else {
-                        return notes.push(stray(at, &format!("format id {first}, which amdhsa.printf does not have")));
-                    };
-                    let bytes = format.record_bytes() as usize;
-                    let Some(arguments) = record.get(4..bytes) else {
-                        return notes.push(stray(at, "not as many bytes as its format says"));
-                    };
-                    doubts += format.render(arguments, &mut text);
-                    output.stdout(&text);
+            match self.record(&records[at..], output, &mut doubts) {
+                Ok(bytes) => {
                     at += bytes;
+                    largest = largest.max(bytes as u64);
                 }
-                Formats::Hashed(formats) => {
-                    let bytes = (first >> 2) as usize;
-                    let (constant, to_stderr) = (first & 2 != 0, first & 1 != 0);
-                    let Some(data) = record.get(4..bytes) else {
-                        return notes.push(stray(at, &format!("the size {bytes} in its control word")));
-                    };
-                    if constant {
-                        let hash = data.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes)).unwrap_or(0);
-                        let Some(format) = formats.get(&hash) else {
-                            return notes.push(stray(
-                                at,
-                                &format!("format hash {hash:016x}, which amdhsa.printf does not have"),
-                            ));
-                        };
-                        doubts += words::format(format, data.get(8..).unwrap_or_default(), Null::Nothing, &mut text);
-                    } else {
-                        doubts += words::message(data, Null::Nothing, &mut text);
-                    }
-                    if to_stderr {
-                        output.stderr(&text)
-                    } else {
-                        output.stdout(&text)
-                    };
-                    at += bytes;
+                Err(what) => {
+                    notes.push(format!(
+                        "printf buffer: the record at byte {at} has {what}; what follows it is not printed"
+                    ));
+                    break;
                 }
             }
         }
         notes.extend(doubts.notes());
+        largest
     }
-}
 
-fn stray(at: usize, what: &str) -> String {
-    format!("printf buffer: the record at byte {at} has {what}; what follows it is not printed")
+    /// Prints the first record; its bytes, or what is wrong with it.
+    fn record(&self, record: &[u8], output: &mut dyn Output, doubts: &mut Doubts) -> Result<usize, String> {
+        let first = record.first_chunk::<4>().ok_or("fewer than 4 bytes")?;
+        let first = u32::from_le_bytes(*first);
+        let mut text = Vec::new();
+        match &self.formats {
+            Formats::OpenCl(formats) => {
+                let unknown = || format!("format id {first}, which amdhsa.printf does not have");
+                let format = formats.get(&first).ok_or_else(unknown)?;
+                let bytes = format.record_bytes() as usize;
+                let arguments = record.get(4..bytes).ok_or("not as many bytes as its format says")?;
+                *doubts += format.render(arguments, &mut text);
+                output.stdout(&text);
+                Ok(bytes)
+            }
+            Formats::Hashed(formats) => {
+                let bytes = (first >> 2) as usize;
+                let (constant, to_stderr) = (first & 2 != 0, first & 1 != 0);
+                let data = record.get(4..bytes).ok_or_else(|| format!("the size {bytes} in its control word"))?;
+                *doubts += if constant {
+                    let (hash, arguments) = data.split_first_chunk::<8>().ok_or("no format hash")?;
+                    let hash = u64::from_le_bytes(*hash);
+                    let unknown = || format!("format hash {hash:016x}, which amdhsa.printf does not have");
+                    words::format(formats.get(&hash).ok_or_else(unknown)?, arguments, Null::Nothing, &mut text)
+                } else {
+                    words::message(data, Null::Nothing, &mut text)
+                };
+                if to_stderr {
+                    output.stderr(&text)
+                } else {
+                    output.stdout(&text)
+                };
+                Ok(bytes)
+            }
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The format strings of `amdhsa.printf`.
 
 use super::opencl::Format;
-use crate::format::{Piece, parse};
+use super::stars;
+use crate::format::{Piece, Spec, parse};
 use std::collections::HashMap;
 
 /// The formats of an image. OpenCL's and HIP's records cannot be told apart, so an image has one kind.
@@ -71,14 +72,30 @@ impl Formats {
         }
     }
 
-    /// Bytes of the largest record, where the formats say: what the buffer must have left for nothing to be lost.
+    /// Bytes that a record may take: what the buffer must have left for nothing to be lost.
+    ///
+    /// OpenCL's entries say it. HIP's records hold strings of any size, and formats that are not constant; those are
+    /// taken to need no more than 64 KiB, so that a buffer with more room is not suspected.
     pub fn largest(&self) -> u64 {
         match self {
             Formats::OpenCl(formats) => formats.values().map(Format::record_bytes).max().unwrap_or(0),
-            // Strings make HIP's records of any size.
-            Formats::Hashed(_) => 256,
+            Formats::Hashed(formats) => {
+                formats.iter().map(|(hash, pieces)| hashed_bytes(*hash, pieces)).max().unwrap_or(0)
+            }
         }
     }
+}
+
+/// What a record of HIP's with a string is taken to need at most.
+const WITH_TEXT: u64 = 64 << 10;
+
+/// Bytes that a record of HIP's may take: control word, hash, and a word for each argument.
+fn hashed_bytes(hash: u64, pieces: &[Piece]) -> u64 {
+    let specs = || pieces.iter().filter_map(|piece| if let Piece::Spec(spec) = piece { Some(spec) } else { None });
+    if hash == NOT_CONSTANT || specs().any(Spec::is_string) {
+        return WITH_TEXT;
+    }
+    specs().map(|spec| 8 + 8 * stars(spec) as u64).sum::<u64>() + 12
 }
 
 /// An OpenCL entry. Where a conversion has a `*`, compilers count its arguments in N but leave the last sizes out, so the
@@ -146,6 +163,15 @@ mod tests {
         let entries = ["0:0:2a0cd4934d127192,i=%d, n=%d\n", "0:0:ffffffff,\"Non const format string\""];
         let Ok(Formats::Hashed(formats)) = Formats::parse(&entries) else { panic!("HIP's formats") };
         assert_eq!(formats[&0x2a0c_d493_4d12_7192].len(), 5);
+    }
+
+    #[test]
+    fn what_a_record_may_take() {
+        let largest = |entries: &[&str]| Formats::parse(entries).unwrap().largest();
+        assert_eq!(largest(&["1:0:a", "2:2:4:8:%d %ld"]), 16);
+        assert_eq!(largest(&["0:0:1,a%%", "0:0:2,%d %*d"]), 4 + 8 + 3 * 8);
+        assert_eq!(largest(&["0:0:1,%d", "0:0:2,%s"]), 64 << 10);
+        assert_eq!(largest(&["0:0:ffffffff,\"Non const format string\""]), 64 << 10);
     }
 
     #[test]

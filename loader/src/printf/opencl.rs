@@ -1,12 +1,13 @@
 //! Records of OpenCL's `printf`: a dword with the format's id, then the arguments, each a multiple of 4 bytes and not
 //! aligned further (LLVM AMDGPUPrintfRuntimeBinding).
 //!
-//! LLVM 19 to 22 count the NUL of a string, so that its size in the metadata is `align4(length + 1)`, but store none where
-//! the length is a multiple of 4: such a string is short by a dword. All later arguments then lie 4 bytes earlier, and
-//! the record's last dwords stay unwritten, one for each short string. Those dwords tell where the last argument ends,
-//! and from there the record is read backwards: a string ends with a zero byte unless it is short. So which strings are
-//! short is not a guess, and their number must be that of the unwritten dwords. The empty string is the dword
-//! `00 ff ff ff`, which is never short. Later LLVM stores as many bytes as it counts, so that nothing is unwritten.
+//! LLVM 19 to 22 count the NUL of a string, so that its size in the metadata is `align4(length + 1)`, but store none
+//! where the length is a multiple of 4: such a string is short by a dword. All later arguments then lie 4 bytes
+//! earlier, and the record's last dwords stay unwritten, one for each short string. Those dwords tell where the last
+//! argument ends, and from there the record is read backwards: a string ends with a zero byte unless it is short. So
+//! which strings are short is not a guess, and their number must be that of the unwritten dwords. The empty string is
+//! the dword `00 ff ff ff`, which is never short. Later LLVM stores as many bytes as it counts, so that nothing is
+//! unwritten.
 
 use super::{Doubts, UNWRITTEN, half, source, stars};
 use crate::format::{Piece, Spec, Value, render};

@@ -1,12 +1,12 @@
 //! Arguments in 8-byte words, as HIP's buffered `printf` and hostcall send them: integers and pointers zero-extended,
 //! floats as doubles, strings with their NUL and padded to 8 bytes.
 //!
-//! A null pointer for `%s` is a word of zero over hostcall. In a record of the buffer it takes no bytes, so that only the
-//! record's length says that a string is missing, and which one may stay open: "abc" and null for `%s %s` look like null
-//! and "abc". A record is read so that its arguments take its length ([`Readings`]). Of several readings the one with the
-//! fewest unlikely arguments is taken, then the one with the fewest null pointers. Unlikely are strings with control
-//! characters or what is not UTF-8, strings behind whose NUL there is neither zero nor what the buffer was filled with,
-//! and integers of at most 32 bits with bits above. A tie is reported.
+//! A null pointer for `%s` is a word of zero over hostcall. In a record of the buffer it takes no bytes, so that only
+//! the record's length says that a string is missing, and which one may stay open: "abc" and null for `%s %s` look
+//! like null and "abc". A record is read so that its arguments take its length ([`Readings`]). Of several readings
+//! the one with the fewest unlikely arguments is taken, then the one with the fewest null pointers. Unlikely are
+//! strings with control characters or what is not UTF-8, strings behind whose NUL there is neither zero nor what the
+//! buffer was filled with, and integers of at most 32 bits with bits above. A tie is reported.
 
 use super::readings::{Form, Readings};
 use super::{Doubts, UNWRITTEN, source, stars};
@@ -73,8 +73,8 @@ pub fn message(bytes: &[u8], null: Null, out: &mut Vec<u8>) -> Doubts {
     }
 }
 
-/// For each string of a record, whether it is a null pointer, and whether another reading is as likely. None is where no
-/// reading takes the record's length, as when `printf` was given more arguments than its format takes.
+/// For each string of a record, whether it is a null pointer, and whether another reading is as likely. None is where
+/// no reading takes the record's length, as when `printf` was given more arguments than its format takes.
 fn null_strings(pieces: &[Piece], arguments: &[u8]) -> (Vec<bool>, bool) {
     let specs = || pieces.iter().filter_map(|piece| if let Piece::Spec(spec) = piece { Some(spec) } else { None });
     if !specs().any(Spec::is_string) {
