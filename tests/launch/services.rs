@@ -54,6 +54,15 @@ fn opencl_strings_in_front_of_what_looks_like_text() {
 }
 
 #[test]
+fn opencl_arguments_that_the_compiler_mistakes() {
+    for name in ["prints.gfx90a", "prints.gfx1100"] {
+        let (stdout, stderr) = said(&launch(name, "mistaken", &single(&[])), 0);
+        assert_eq!(stdout, "   42|%s|%d\nabcd|   42|%s\n1.500000|abcd|efgh|7\n", "{name}");
+        assert!(stderr.contains("printf: 3 conversions without an argument"), "{name}: {stderr}");
+    }
+}
+
+#[test]
 fn a_full_printf_buffer_is_reported() {
     for name in ["prints.gfx90a", "prints-libclc.gfx90a"] {
         let options = ["--groups", "1", "--group-size", "64", "--arg", "out:i32[64]", "--printf-buffer", "128"];

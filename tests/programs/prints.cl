@@ -52,3 +52,10 @@ kernel void texts(void) {
 kernel void long_text(void) {
   printf("[%s]\n", "a text of more than sixty letters, which is longer than the small buffers are");
 }
+
+// With a '*' the compiler takes arguments for those of other letters, and leaves the last out.
+kernel void mistaken(void) {
+  printf("%*d|%s|%d\n", 5, 42, "abcd", 7);
+  printf("%s|%*d|%s\n", "abcd", 5, 42, "efgh");
+  printf("%F|%s|%s|%d\n", 1.5, "abcd", "efgh", 7);
+}

@@ -51,7 +51,7 @@ impl Doubts {
         if self.missing > 0 {
             let why = match self.starred {
                 0 => "",
-                _ => " (compilers drop the last arguments of a format with '*')",
+                _ => " (compilers drop or mistake the last arguments of a format with '*')",
             };
             let (count, s) = (self.missing, plural(self.missing));
             notes.push(format!(

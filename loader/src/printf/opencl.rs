@@ -29,8 +29,8 @@ impl Format {
 
     /// Renders a record's arguments.
     pub fn render(&self, arguments: &[u8], out: &mut Vec<u8>) -> Doubts {
-        let sizes = self.sizes.iter().copied();
-        let mut reader = Reader { data: arguments, at: 0, sizes, short: self.short_strings(arguments).into_iter() };
+        let short = self.short_strings(arguments).into_iter();
+        let mut reader = Reader { data: arguments, at: 0, arguments: self.arguments(), short };
         let mut missing = 0;
         for piece in &self.pieces {
             match piece {
@@ -71,12 +71,20 @@ impl Format {
         (end == 0 && strings.iter().filter(|is_short| **is_short).count() == short).then_some(strings)
     }
 
-    /// The arguments: whether each is a string, and its size.
+    /// The arguments: whether each is stored as a string, and its size.
+    ///
+    /// LLVM goes by the letter that has the argument's place among the letters of the format that it knows, and stores no
+    /// more arguments than those. With a `*`, or with F and A that older versions do not know, these are not the letters
+    /// of the arguments, and a string may be stored as a pointer.
     fn arguments(&self) -> impl Iterator<Item = (bool, usize)> {
-        let strings = self.pieces.iter().flat_map(|piece| match piece {
-            Piece::Text(_) => Vec::new(),
-            Piece::Spec(spec) => [vec![false; stars(spec)], vec![spec.is_string()]].concat(),
-        });
+        let specs =
+            || self.pieces.iter().filter_map(|piece| if let Piece::Spec(spec) = piece { Some(spec) } else { None });
+        let is_known = |letter: &u8| b"cdieEfFgGaAosuxXp".contains(letter);
+        let knows_all = self.sizes.len() >= specs().filter(|spec| is_known(&spec.conversion)).count();
+        let known = specs().map(|spec| spec.conversion).filter(is_known);
+        let known = known.filter(move |letter| knows_all || !b"FA".contains(letter));
+        let strings = specs().flat_map(|spec| [vec![false; stars(spec)], vec![spec.is_string()]].concat());
+        let strings = strings.zip(known).map(|(is_string, letter)| is_string && letter == b's');
         strings.chain(std::iter::repeat(false)).zip(self.sizes.iter().map(|size| *size as usize))
     }
 }
@@ -88,12 +96,13 @@ fn until_nul(bytes: &[u8]) -> &[u8] {
 struct Reader<'a, S> {
     data: &'a [u8],
     at: usize,
-    sizes: S,
+    /// Whether each argument that is left is stored as a string, and its size.
+    arguments: S,
     /// Whether each string that is left is short.
     short: std::vec::IntoIter<bool>,
 }
 
-impl<S: Iterator<Item = u32>> Reader<'_, S> {
+impl<S: Iterator<Item = (bool, usize)>> Reader<'_, S> {
     fn take(&mut self, size: usize) -> Option<Vec<u8>> {
         let bytes = self.data.get(self.at..self.at.checked_add(size)?)?.to_vec();
         self.at += size;
@@ -104,17 +113,20 @@ impl<S: Iterator<Item = u32>> Reader<'_, S> {
     fn conversion(&mut self, spec: &Spec, out: &mut Vec<u8>) -> Option<()> {
         let mut star = Vec::new();
         for _ in 0..stars(spec) {
-            let size = self.sizes.next()? as usize;
+            let (_, size) = self.arguments.next()?;
             star.push(bits(&self.take(size)?) as i32);
         }
-        let size = self.sizes.next()? as usize;
-        if spec.is_string() {
+        let (is_text, size) = self.arguments.next()?;
+        if is_text {
             let is_short = self.short.next().unwrap_or(false);
             let stored = self.take(if is_short { size.saturating_sub(4) } else { size })?;
             render(spec, &star, &Value::Text(Some(until_nul(&stored).to_vec())), out);
             return Some(());
         }
         let data = self.take(size)?;
+        if spec.is_string() {
+            return None;
+        }
         // Three elements lie where four do.
         let slots = if spec.vector == 3 { 4 } else { spec.vector as usize };
         let width = (size / slots).max(1);
@@ -155,7 +167,7 @@ mod tests {
         }
         let mut out = Vec::new();
         let doubts = format.render(&data, &mut out);
-        assert_eq!((doubts.starred, doubts.ambiguous), (doubts.missing, 0));
+        assert_eq!(doubts.ambiguous, 0);
         (String::from_utf8(out).unwrap(), doubts.missing)
     }
 
@@ -252,6 +264,19 @@ mod tests {
             let (entry, data, expected) = store(&arguments);
             proptest::prop_assert_eq!(text(&entry, &[&data]).0, expected);
         }
+    }
+
+    #[test]
+    fn a_string_that_was_stored_as_a_pointer_stays() {
+        let (int, pointer) = (6i32.to_le_bytes(), 0x7f12_4142_4344u64.to_le_bytes());
+        let data: [&[u8]; 3] = [&int, &int, &pointer];
+        assert_eq!(text("5:4:4:4:8:%*d|%s|%d", &data), ("     6|%s|%d".to_owned(), 2), "the third letter is d");
+        let data: [&[u8]; 3] = [b"abcd", &int, &int];
+        assert_eq!(text("4:4:8:4:4:%s|%*d|%s", &data), ("abcd|     6|%s".to_owned(), 1));
+        let data: [&[u8]; 2] = [&1.5f64.to_le_bytes(), &pointer];
+        assert_eq!(text("1:3:8:8:%F|%s|%d", &data).0, "1.500000|%s|%d", "%F is not known");
+        let data: [&[u8]; 3] = [&1.5f64.to_le_bytes(), b"abcd", &int];
+        assert_eq!(text("1:3:8:8:4:%F|%s|%d", &data).0, "1.500000|abcd|6", "it is");
     }
 
     #[test]
