@@ -163,7 +163,7 @@ fn options_of_programs_are_only_theirs() {
         let said = status(&output.unwrap(), 2);
         assert!(said.contains("is for programs"), "{said}");
     }
-    let said = status(&emulated(&["--heap", "4096"], &image("sum.gfx90a"), &[]), 126);
+    let said = status(&emulated(&["--heap", "4096"], &image("sum.gfx90a"), &[]), 2);
     assert!(said.contains("4096 bytes") && said.contains("gcn-run"), "{said}");
     for bad in [["--env", "=1"], ["--env", ""], ["--heap", "0"], ["--heap", "x"]] {
         status(&kfdrun(&bad, &image("sum.gfx90a"), &[]), 2);
@@ -305,6 +305,40 @@ fn a_program_whose_reader_has_gone_ends() {
     child.stdout.take().expect("piped").read_exact(&mut word).expect("it prints");
     assert_eq!(&word, b"Hello");
     assert_eq!(status(&limit::finish(child), 141), "");
+}
+
+/// A pipe that is full and not read holds up no limit, and no Ctrl-C.
+#[test]
+fn output_that_is_not_read_holds_up_no_limit() {
+    use nix::sys::signal::{Signal, kill};
+    use std::os::fd::AsRawFd;
+    for (limit, signal, expected) in [("1", None, 124), ("300", Some(Signal::SIGINT), 130)] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+            .args(["--device", "emu", "--timeout", limit, "--blocks", "4096", "--threads", "64"])
+            .arg(image("hello.gfx90a"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("kfdrun starts");
+        let unread = child.stdout.take();
+        if let Some(signal) = signal {
+            let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+            // A pipe holds 64 KiB, and has no room when a page or less is left.
+            let mut bytes = 0;
+            while bytes < 60_000 {
+                let pipe = unread.as_ref().expect("piped").as_raw_fd();
+                // SAFETY: an open descriptor, and a place for the number.
+                assert_eq!(unsafe { libc::ioctl(pipe, libc::FIONREAD, &mut bytes) }, 0);
+                assert!(child.try_wait().expect("a child").is_none(), "it ended early");
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            kill(pid, signal).expect("it runs");
+        }
+        let said = status(&limit::finish(child), expected);
+        drop(unread);
+        assert!(said.contains("standard output was not read"), "{said}");
+    }
 }
 
 /// Standard output or standard error on a device that is full: every command ends with its own status, and none panics.

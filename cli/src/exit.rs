@@ -66,6 +66,7 @@ impl From<loader::Error> for Failure {
                 loader::Stop::Interrupted { .. } => INTERRUPTED,
                 stop if stop.is_trap() => TRAP,
                 stop if stop.is_illegal_instruction() => ILLEGAL_INSTRUCTION,
+                stop if stop.is_bad_address() => MEMORY_FAULT,
                 _ => ENVIRONMENT,
             },
             _ => REFUSED,

@@ -22,13 +22,15 @@ use std::sync::Arc;
 fn main() -> ExitCode {
     let mut args = Args::parse();
     args.met = args.fidelity.then(Arc::default);
-    match run::run(&args) {
-        Ok(status) => ExitCode::from(status),
-        Err(failure) => {
-            if !failure.text.is_empty() {
-                output::say(&failure.text);
-            }
-            ExitCode::from(failure.status)
+    let status = run::run(&args).unwrap_or_else(|failure| {
+        if !failure.text.is_empty() {
+            output::say(&failure.text);
         }
+        failure.status
+    });
+    if loader::rpc::waits_still() {
+        // SAFETY: the process ends, and nothing is left that should be written: a command's output is written at once.
+        unsafe { libc::_exit(status.into()) };
     }
+    ExitCode::from(status)
 }

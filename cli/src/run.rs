@@ -152,7 +152,7 @@ pub fn watch(state: &WaitState, shown: &mut Duration) -> bool {
             note(&format!("  {line}\n"));
         }
     }
-    !INTERRUPT.load(Ordering::Relaxed) && !output::reader_has_gone()
+    !is_interrupted() && !output::reader_has_gone()
 }
 
 /// Runs an image with a `main`.
@@ -204,6 +204,7 @@ fn program(args: &Args, command: &[OsString]) -> Result<u8, Failure> {
         }
     }
     let mut shown = Duration::ZERO;
+    output::start(args.timeout);
     let result = program::run(&device, code, program, &mut |state: &WaitState| watch(state, &mut shown));
     clear_progress();
     let Outcome { ending, notes } = result.map_err(|error| match error {
@@ -313,6 +314,11 @@ pub fn tell_resources(args: &Args, code: &CodeObject, kernel: &Kernel, shape: &S
     let processor = code.target().processor;
     let resources = loader::resources::resources(processor, kernel, shape, lds, scratch, loader::lds_of_cu(device));
     say(&format!("{}: {resources}", kernel.name()));
+}
+
+/// Whether Ctrl-C was pressed.
+pub fn is_interrupted() -> bool {
+    INTERRUPT.load(Ordering::Relaxed)
 }
 
 extern "C" fn on_interrupt(_signal: i32) {

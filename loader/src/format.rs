@@ -33,6 +33,10 @@ pub enum Length {
     HalfLong,
     /// `L`.
     LongDouble,
+    /// `w8` to `w64`: so many bits.
+    Bits(u32),
+    /// `wf8` to `wf64`: the fast type of at least so many bits.
+    FastBits(u32),
 }
 
 /// A conversion specification.
@@ -81,7 +85,9 @@ impl Spec {
         match self.conversion {
             b'c' => 4,
             b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'b' | b'B' => match self.length {
-                Length::Long | Length::LongLong | Length::Word => 8,
+                // LLVM's libc takes `L` for `ll` here.
+                Length::Long | Length::LongLong | Length::Word | Length::LongDouble => 8,
+                Length::Bits(bits) | Length::FastBits(bits) if bits > 32 => 8,
                 _ => 4,
             },
             _ => 8,
@@ -106,6 +112,11 @@ pub fn parse(format: &[u8]) -> Vec<Piece> {
             continue;
         }
         match parse_spec(&format[at..]) {
+            // `%5%`: C leaves it open, C libraries print a `%`.
+            Some((Spec { conversion: b'%', .. }, used)) => {
+                text.push(b'%');
+                at += used;
+            }
             Some((spec, used)) => {
                 if !text.is_empty() {
                     pieces.push(Piece::Text(std::mem::take(&mut text)));
@@ -168,11 +179,22 @@ fn parse_spec(bytes: &[u8]) -> Option<(Spec, usize)> {
         (Some(b'l'), _) => (Length::Long, 1),
         (Some(b'j' | b'z' | b't'), _) => (Length::Word, 1),
         (Some(b'L'), _) => (Length::LongDouble, 1),
+        (Some(b'w'), Some(b'f')) => (Length::FastBits(0), 2),
+        (Some(b'w'), _) => (Length::Bits(0), 1),
         _ => (Length::None, 0),
     };
     at += used;
+    let length = match length {
+        Length::Bits(_) | Length::FastBits(_) => match amount(&mut at) {
+            Some(Amount::Fixed(bits @ (8 | 16 | 32 | 64))) if used == 1 => Length::Bits(bits),
+            Some(Amount::Fixed(bits @ (8 | 16 | 32 | 64))) => Length::FastBits(bits),
+            _ => return None,
+        },
+        length => length,
+    };
     let conversion = peek(at)?;
-    if !b"diouxXbBfFeEgGaAcspn".contains(&conversion) {
+    let has_stars = [width, precision].contains(&Some(Amount::Argument));
+    if !b"diouxXbBfFeEgGaAcspn".contains(&conversion) && (conversion != b'%' || has_stars) {
         return None;
     }
     Some((Spec { flags, width, precision, vector, length, conversion }, at + 1))
@@ -231,19 +253,21 @@ pub fn render(spec: &Spec, star: &[i32], value: &Value, out: &mut Vec<u8>) {
             }
             b'b' | b'B' => {
                 let value = unsigned(spec.length, *bits);
-                let mut text = format!("{value:b}");
-                while text.len() < precision.unwrap_or(1).max(0) as usize {
-                    text.insert(0, '0');
-                }
-                if flags.contains('#') && value != 0 {
-                    text.insert_str(0, if spec.conversion == b'b' { "0b" } else { "0B" });
-                }
-                if flags.contains('0') && !flags.contains('-') && precision.is_none() {
-                    let at = if flags.contains('#') && value != 0 { 2 } else { 0 };
-                    while text.len() < width as usize {
-                        text.insert(at, '0');
+                let prefix = match (flags.contains('#') && value != 0, spec.conversion) {
+                    (true, b'b') => "0b",
+                    (true, _) => "0B",
+                    (false, _) => "",
+                };
+                let digits = match (precision, value) {
+                    (None, _) if flags.contains('0') && !flags.contains('-') => {
+                        width as usize - prefix.len().min(width as usize)
                     }
-                }
+                    (Some(precision), _) => precision as usize,
+                    (None, _) => 1,
+                };
+                let number = if precision == Some(0) && value == 0 { String::new() } else { format!("{value:b}") };
+                let zeros = "0".repeat(digits.saturating_sub(number.len()));
+                let text = [prefix, &zeros, &number].concat();
                 pad(text.as_bytes(), width as usize, flags.contains('-'), out);
             }
             b'd' | b'i' => {
@@ -260,9 +284,9 @@ pub fn render(spec: &Spec, star: &[i32], value: &Value, out: &mut Vec<u8>) {
 /// The argument of a signed conversion.
 fn signed(length: Length, bits: u64) -> i64 {
     match length {
-        Length::Char => bits as i8 as i64,
-        Length::Short => bits as i16 as i64,
-        Length::None | Length::HalfLong => bits as i32 as i64,
+        Length::Char | Length::Bits(8) => bits as i8 as i64,
+        Length::Short | Length::Bits(16) => bits as i16 as i64,
+        Length::None | Length::HalfLong | Length::Bits(32) | Length::FastBits(8..=32) => bits as i32 as i64,
         _ => bits as i64,
     }
 }
@@ -270,9 +294,9 @@ fn signed(length: Length, bits: u64) -> i64 {
 /// The argument of an unsigned conversion.
 fn unsigned(length: Length, bits: u64) -> u64 {
     match length {
-        Length::Char => bits as u8 as u64,
-        Length::Short => bits as u16 as u64,
-        Length::None | Length::HalfLong => bits as u32 as u64,
+        Length::Char | Length::Bits(8) => bits as u8 as u64,
+        Length::Short | Length::Bits(16) => bits as u16 as u64,
+        Length::None | Length::HalfLong | Length::Bits(32) | Length::FastBits(8..=32) => bits as u32 as u64,
         _ => bits,
     }
 }
@@ -338,6 +362,48 @@ mod tests {
             }
         }
         String::from_utf8(out).unwrap()
+    }
+
+    /// What C23 added, and what LLVM's libc makes of `L`.
+    #[test]
+    fn lengths_in_bits() {
+        let size = |format: &str| match &parse(format.as_bytes())[..] {
+            [Piece::Spec(spec)] => Some(spec.packed_size()),
+            _ => None,
+        };
+        assert_eq!(
+            [size("%w8d"), size("%w32x"), size("%w64d"), size("%wf16u"), size("%wf64d")].map(Option::unwrap),
+            [4, 4, 8, 4, 8]
+        );
+        assert_eq!((size("%Ld"), size("%Lx"), size("%Lf")), (Some(8), Some(8), Some(8)));
+        assert_eq!((size("%w7d"), size("%wd"), size("%w128d")), (None, None, None));
+        assert_eq!(one("%w8d", &[], Value::Bits(0x1ff)), "-1");
+        assert_eq!(one("%w64d", &[], Value::Bits(1 << 40)), "1099511627776");
+        assert_eq!(one("%wf8u", &[], Value::Bits(0x1ff)), "511");
+        assert_eq!(one("%5%|%l%|%-08.3%", &[], Value::Bits(0)), "%|%|%");
+        assert_eq!(one("%*%", &[3], Value::Bits(0)), "%*%", "it would take an argument");
+    }
+
+    #[test]
+    fn binary_numbers() {
+        let bits = Value::Bits;
+        for (format, value, text) in [
+            ("%b", 0, "0"),
+            ("%b", 5, "101"),
+            ("%8b", 5, "     101"),
+            ("%-8b|", 5, "101     |"),
+            ("%08b", 5, "00000101"),
+            ("%#08b", 5, "0b000101"),
+            ("%#08B", 0, "00000000"),
+            ("%#b", 5, "0b101"),
+            ("%.5b", 5, "00101"),
+            ("%#9.5b", 5, "  0b00101"),
+            ("%.0b", 0, ""),
+            ("%#02b", 5, "0b101"),
+        ] {
+            assert_eq!(one(format, &[], bits(value)), text, "{format} of {value}");
+        }
+        assert_eq!(one("%0*b", &[1 << 20], bits(1)).len(), 1 << 20);
     }
 
     #[test]

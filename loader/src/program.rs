@@ -298,6 +298,15 @@ pub fn run(
             break;
         }
     }
+    if let Some(server) = &mut server {
+        while !server.finish() {
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                notes.push("the time was over while a pipe that the program wrote to took no more".to_owned());
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
     let ending = match ended {
         Some(End::Exit(status)) => Ending::Exited(status),
         Some(End::Abort) => Ending::Aborted,

@@ -2,6 +2,7 @@
 //! of the place, and what to do.
 
 use kfd::GpuVa;
+use kfd::uapi::{EC_QUEUE_WAVE_APERTURE_VIOLATION, ec_mask};
 use std::fmt;
 use std::time::Duration;
 
@@ -102,6 +103,15 @@ impl Stop {
         match detail.as_deref().map(|fault| &fault.kind) {
             Some(kind) => matches!(kind, trace::FaultKind::IllegalInstruction),
             None => inactive & 0x4000_0000 != 0 || exceptions & 0b1000 != 0,
+        }
+    }
+
+    /// An address that no memory has: an address outside every aperture, a work-item's stack that was too small.
+    pub fn is_bad_address(&self) -> bool {
+        let Stop::Queue { inactive, exceptions, detail, .. } = self else { return false };
+        match detail.as_deref().map(|fault| &fault.kind) {
+            Some(kind) => matches!(kind, trace::FaultKind::Aperture),
+            None => inactive & 0x2000_0000 != 0 || exceptions & ec_mask(EC_QUEUE_WAVE_APERTURE_VIOLATION) != 0,
         }
     }
 

@@ -112,16 +112,20 @@ fn list(contents: &Contents) -> String {
 fn open(targets: &[TargetId], args: &Args, tracer: &Tracer) -> Result<Arc<Device>, Failure> {
     let machine = args.machine();
     let wanted = args.device(&args.device)?;
+    // Code that takes the process' XNACK mode as it is goes before code that has it switched on, whatever their order.
+    let mut targets = targets.to_vec();
+    targets.sort_by_key(|target| target.xnack == Feature::On);
     let try_all = |choice: &DeviceChoice| {
-        let mut last = Failure::new(REFUSED, "no code object to run");
-        for target in targets {
+        let mut reasons: Vec<String> = Vec::new();
+        for target in &targets {
             match device::open(choice, target, &machine, tracer) {
                 Ok(device) => return Ok(device),
-                Err(failure) if failure.status == REFUSED => last = failure,
+                Err(failure) if failure.status == REFUSED => reasons.push(failure.text),
                 Err(failure) => return Err(failure),
             }
         }
-        Err(last)
+        reasons.dedup();
+        Err(Failure::new(REFUSED, reasons.join("; ")))
     };
     if targets.len() == 1 {
         return try_all(wanted);

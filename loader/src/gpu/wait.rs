@@ -143,7 +143,16 @@ impl Gpu {
         let detail = self.detail();
         let mut notes = self.place(image, &detail);
         notes.extend(self.last_packet(image));
-        Err(Stop::Queue { kernel: kernel.name().to_owned(), inactive, exceptions, detail, notes }.into())
+        let stop = Stop::Queue { kernel: kernel.name().to_owned(), inactive, exceptions, detail, notes };
+        let mut stop = Box::new(stop);
+        if stop.is_bad_address() && kernel.uses_dynamic_stack() {
+            stop.add_note(format!(
+                "the compiler does not know how deep the kernel's calls go; a work-item has {} bytes of stack: if that is too \
+                 little, --stack-size (GpuOptions::stack_size) gives it more",
+                self.private_bytes(kernel)
+            ));
+        }
+        Err(Error::Stopped(stop))
     }
 
     fn detail(&self) -> Option<Box<trace::Fault>> {

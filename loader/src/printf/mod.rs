@@ -84,15 +84,17 @@ fn source(spec: &Spec) -> Vec<u8> {
     if spec.vector > 1 {
         text.push_str(&format!("v{}", spec.vector));
     }
-    text.push_str(match spec.length {
-        Length::None => "",
-        Length::Char => "hh",
-        Length::Short => "h",
-        Length::Long => "l",
-        Length::LongLong => "ll",
-        Length::Word => "z",
-        Length::HalfLong => "hl",
-        Length::LongDouble => "L",
+    text.push_str(&match spec.length {
+        Length::None => String::new(),
+        Length::Char => "hh".to_owned(),
+        Length::Short => "h".to_owned(),
+        Length::Long => "l".to_owned(),
+        Length::LongLong => "ll".to_owned(),
+        Length::Word => "z".to_owned(),
+        Length::HalfLong => "hl".to_owned(),
+        Length::LongDouble => "L".to_owned(),
+        Length::Bits(bits) => format!("w{bits}"),
+        Length::FastBits(bits) => format!("wf{bits}"),
     });
     text.push(spec.conversion as char);
     text.into_bytes()

@@ -9,6 +9,7 @@ use crate::format::{self, Amount, Piece, Spec, Value};
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 
 /// State that all calls of a program share.
@@ -27,24 +28,6 @@ impl Shared {
     /// Nothing open yet.
     pub fn new(output: Box<dyn Output>, memory: Box<dyn DeviceMemory>) -> Shared {
         Shared { output, memory, files: Files::default(), end: None, complaints: Vec::new() }
-    }
-
-    /// `fwrite`; returns the bytes written.
-    fn write(&mut self, stream: Stream, bytes: &[u8]) -> u64 {
-        match stream {
-            Stream::Stdout => self.output.stdout(bytes) as u64,
-            Stream::Stderr => self.output.stderr(bytes) as u64,
-            _ => match self.files.get(stream) {
-                // SAFETY: an open stream, and a slice for the length.
-                Some(file) => unsafe { libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), file.stream()) as u64 },
-                None => 0,
-            },
-        }
-    }
-
-    /// A file operation on a stream that can be positioned; `otherwise` for the standard streams and unknown handles.
-    fn with_file(&self, stream: Stream, otherwise: i64, run: impl FnOnce(*mut libc::FILE) -> i64) -> u64 {
-        self.files.get(stream).map_or(otherwise, |file| run(file.stream())) as u64
     }
 }
 
@@ -124,7 +107,12 @@ pub async fn serve(port: &Port, shared: Rc<RefCell<Shared>>) {
             port.reply(|lane| handles[lane as usize]).await;
         }
         op::MALLOC => {
-            unary(port, |[size, ..]| shared.borrow_mut().memory.allocate(size).unwrap_or(0)).await;
+            // LLVM 22 asks for 0 bytes where the size that the program wants does not fit 32 bits.
+            let some = |size: u64| Some(size).filter(|size| *size > 0);
+            unary(port, |[size, ..]| {
+                some(size).and_then(|size| shared.borrow_mut().memory.allocate(size)).unwrap_or(0)
+            })
+            .await;
         }
         op::FREE => {
             port.receive().await;
@@ -206,9 +194,10 @@ async fn write(port: &Port, shared: &Rc<RefCell<Shared>>, number: u32) {
             handles[lane as usize] = port.packet(lane)[0];
         }
     }
-    let blocks = port.receive_blocks().await;
-    port.reply(|lane| {
-        let mut block = blocks[lane as usize].clone();
+    let mut blocks = port.receive_blocks().await;
+    let mut written = [0; 64];
+    for lane in port.lanes() {
+        let mut block = std::mem::take(&mut blocks[lane as usize]);
         if number == op::WRITE_TO_STDOUT_NEWLINE {
             block.push(b'\n');
         }
@@ -217,9 +206,37 @@ async fn write(port: &Port, shared: &Rc<RefCell<Shared>>, number: u32) {
             op::WRITE_TO_STREAM => Stream::Handle(handles[lane as usize]),
             _ => Stream::Stdout,
         };
-        shared.borrow_mut().write(stream, &block)
-    })
-    .await;
+        written[lane as usize] = put(shared, stream, block).await;
+    }
+    port.reply(|lane| written[lane as usize]).await;
+}
+
+/// `fwrite`; returns the bytes written. A pipe that takes nothing keeps this call waiting and no other.
+async fn put(shared: &Rc<RefCell<Shared>>, stream: Stream, bytes: Vec<u8>) -> u64 {
+    match stream {
+        Stream::Stdout => return shared.borrow_mut().output.stdout(&bytes) as u64,
+        Stream::Stderr => return shared.borrow_mut().output.stderr(&bytes) as u64,
+        _ => {}
+    }
+    let file = shared.borrow().files.get(stream).cloned();
+    match file {
+        None => 0,
+        Some(file) if file.is_regular() => file.write(&bytes),
+        Some(file) => beside(move || file.write(&bytes)).await.unwrap_or(0),
+    }
+}
+
+/// What may write what a stream has kept, done beside the other calls where that may wait.
+async fn on_streams(files: Vec<Arc<File>>, run: impl FnOnce(Vec<Arc<File>>) -> i64 + Send + 'static) -> i64 {
+    match files.iter().all(|file| file.is_regular()) {
+        true => run(files),
+        false => beside(move || run(files)).await.unwrap_or(-1),
+    }
+}
+
+/// Writes what the streams have kept.
+pub async fn flush(files: Vec<Arc<File>>) -> i64 {
+    on_streams(files, |files| files.iter().map(|file| file.flush()).fold(0, i32::min).into()).await
 }
 
 async fn read(port: &Port, shared: &Rc<RefCell<Shared>>, line: bool) {
@@ -267,33 +284,44 @@ async fn read_stdin(shared: &Rc<RefCell<Shared>>, size: usize, line: bool) -> Ve
 }
 
 async fn file_operation(port: &Port, shared: &Rc<RefCell<Shared>>, number: u32) {
-    if number == op::CLEARERR {
-        port.receive().await;
-        for lane in port.lanes() {
-            let stream = Stream::decode(port.packet(lane)[0]);
-            let mut shared = shared.borrow_mut();
-            if stream == Stream::Stdin {
-                shared.files.stdin().map(Input::clear);
-                continue;
-            }
-            shared.with_file(stream, 0, |file| {
-                // SAFETY: an open stream.
-                unsafe { libc::clearerr(file) };
-                0
-            });
-        }
-        return;
-    }
-    unary(port, |words| {
-        let mut shared = shared.borrow_mut();
+    port.receive().await;
+    let mut answers = [0; 64];
+    for lane in port.lanes() {
+        let words = port.packet(lane);
         let stream = Stream::decode(if number == op::UNGETC { words[1] } else { words[0] });
-        match (number, stream) {
-            (op::CLOSE_FILE, _) => shared.files.close(words[0]) as i64 as u64,
-            (_, Stream::Stdin) => shared.files.stdin().map_or(-1, |input| on_stdin(input, number, &words)) as u64,
-            _ => on_file(&shared, stream, number, &words),
-        }
-    })
-    .await;
+        let named = || shared.borrow().files.get(stream).cloned().into_iter().collect::<Vec<_>>();
+        answers[lane as usize] = match (number, stream) {
+            (op::CLOSE_FILE, _) => {
+                let file = shared.borrow_mut().files.remove(words[0]);
+                match file {
+                    None => -1,
+                    // Who has it last closes it.
+                    Some(file) => flush(vec![file]).await,
+                }
+            }
+            (_, Stream::Stdin) => shared.borrow_mut().files.stdin().map_or(-1, |input| on_stdin(input, number, &words)),
+            // Of no stream means of all.
+            (op::FFLUSH, Stream::Handle(0)) => {
+                let files = shared.borrow().files.all();
+                flush(files).await
+            }
+            (op::FFLUSH, _) => flush(named()).await,
+            _ => {
+                on_streams(named(), move |files| {
+                    files.first().map_or(nothing(number), |file| on_file(file, number, &words))
+                })
+                .await
+            }
+        };
+    }
+    if number != op::CLEARERR {
+        port.reply(|lane| answers[lane as usize] as u64).await;
+    }
+}
+
+/// The answer for a stream that is not open, or that has no positions.
+fn nothing(number: u32) -> i64 {
+    if matches!(number, op::FEOF | op::FERROR | op::CLEARERR) { 0 } else { -1 }
 }
 
 /// An operation on standard input.
@@ -304,31 +332,39 @@ fn on_stdin(input: &mut Input, number: u32, words: &[u64; 8]) -> i64 {
         op::FSEEK => whence(words[2]).map_or(-1, |whence| input.seek(words[1] as i64, whence)),
         op::FTELL => input.tell(),
         op::FFLUSH => 0,
+        op::CLEARERR => {
+            input.clear();
+            0
+        }
         op::UNGETC => input.unget(words[0] as i32),
         _ => -1,
     }
 }
 
 /// An operation on a stream that the program opened.
-fn on_file(shared: &Shared, stream: Stream, number: u32, words: &[u64; 8]) -> u64 {
-    // SAFETY (all calls below): `with_file` passes an open stream.
+fn on_file(file: &File, number: u32, words: &[u64; 8]) -> i64 {
+    let stream = file.stream();
+    // SAFETY (all calls): `file` keeps the stream open.
     match number {
         // SAFETY: see above.
-        op::FEOF => shared.with_file(stream, 0, |file| unsafe { libc::feof(file).into() }),
+        op::FEOF => unsafe { libc::feof(stream).into() },
         // SAFETY: see above.
-        op::FERROR => shared.with_file(stream, 0, |file| unsafe { libc::ferror(file).into() }),
-        op::FSEEK => shared.with_file(stream, -1, |file| match whence(words[2]) {
+        op::FERROR => unsafe { libc::ferror(stream).into() },
+        op::CLEARERR => {
             // SAFETY: see above.
-            Some(whence) => unsafe { libc::fseek(file, words[1] as i64, whence).into() },
+            unsafe { libc::clearerr(stream) };
+            0
+        }
+        op::FSEEK => match whence(words[2]) {
+            // SAFETY: see above.
+            Some(whence) => unsafe { libc::fseek(stream, words[1] as i64, whence).into() },
             None => -1,
-        }),
+        },
         // SAFETY: see above.
-        op::FTELL => shared.with_file(stream, -1, |file| unsafe { libc::ftell(file) }),
+        op::FTELL => unsafe { libc::ftell(stream) },
         // SAFETY: see above.
-        op::FFLUSH => shared.with_file(stream, 0, |file| unsafe { libc::fflush(file).into() }),
-        // SAFETY: see above.
-        op::UNGETC => shared.with_file(stream, -1, |file| unsafe { libc::ungetc(words[0] as i32, file).into() }),
-        _ => u64::MAX,
+        op::UNGETC => unsafe { libc::ungetc(words[0] as i32, stream).into() },
+        _ => -1,
     }
 }
 
@@ -445,7 +481,8 @@ async fn printf(port: &Port, shared: &Rc<RefCell<Shared>>, number: u32) {
             }
         }
     }
-    port.send(|lane| {
+    let mut results = [0i64; 64];
+    for lane in port.lanes() {
         let mut out = Vec::new();
         let mut values = lanes[lane as usize].values.iter();
         for piece in &pieces[lane as usize] {
@@ -458,11 +495,11 @@ async fn printf(port: &Port, shared: &Rc<RefCell<Shared>>, number: u32) {
                 }
             }
         }
-        let written = shared.borrow_mut().write(streams[lane as usize], &out);
-        let result = if written == out.len() as u64 { written as i64 } else { -1 };
-        [(result as u64).to_le_bytes(), 0u64.to_le_bytes()].concat()
-    })
-    .await;
+        let size = out.len() as i64;
+        let written = put(shared, streams[lane as usize], out).await as i64;
+        results[lane as usize] = if written == size { written } else { -1 };
+    }
+    port.send(|lane| [results[lane as usize].to_le_bytes(), 0i64.to_le_bytes()].concat()).await;
 }
 
 /// A fixed mix of sends and receives that LLVM libc's own integration test walks through.

@@ -44,7 +44,7 @@ impl Stream {
 #[derive(Debug)]
 pub struct File {
     stream: *mut libc::FILE,
-    /// Whether what is read from it is there already, as in a file on a disk.
+    /// Whether reads and writes wait for nobody, as with a file on a disk.
     is_regular: bool,
 }
 
@@ -76,7 +76,7 @@ impl File {
         self.stream
     }
 
-    /// Whether a read returns at once.
+    /// Whether a read or a write returns at once.
     pub fn is_regular(&self) -> bool {
         self.is_regular
     }
@@ -99,10 +99,28 @@ impl File {
         block.truncate(actual);
         block
     }
+
+    /// `fwrite`; returns the bytes written.
+    pub fn write(&self, bytes: &[u8]) -> u64 {
+        // SAFETY: an open stream, and a slice for the length.
+        unsafe { libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), self.stream) as u64 }
+    }
+
+    /// `fflush`.
+    pub fn flush(&self) -> i32 {
+        // SAFETY: an open stream.
+        unsafe { libc::fflush(self.stream) }
+    }
 }
 
 impl Drop for File {
     fn drop(&mut self) {
+        // What should have gone to a pipe that nobody reads has waited long enough:
+        // `Server::finish` came first.
+        if !self.is_regular {
+            // SAFETY: the stream is open, and so is its descriptor.
+            unsafe { libc::fcntl(libc::fileno(self.stream), libc::F_SETFL, libc::O_NONBLOCK) };
+        }
         // SAFETY: the pointer came from fopen and is closed only here.
         unsafe { libc::fclose(self.stream) };
     }
@@ -134,12 +152,14 @@ impl Files {
         handle
     }
 
-    /// `fclose`: 0, or -1 for an unknown handle.
-    pub fn close(&mut self, handle: u64) -> i32 {
-        match self.open.remove(&handle) {
-            Some(_) => 0,
-            None => -1,
-        }
+    /// Takes a stream off the list: it is closed when nobody uses it any more.
+    pub fn remove(&mut self, handle: u64) -> Option<Arc<File>> {
+        self.open.remove(&handle)
+    }
+
+    /// All streams.
+    pub fn all(&self) -> Vec<Arc<File>> {
+        self.open.values().cloned().collect()
     }
 
     /// An open stream.

@@ -13,6 +13,7 @@ mod input;
 mod port;
 
 pub use area::{Abi, Area, Region};
+pub use beside::waits_still;
 pub use files::Output;
 pub use port::Port;
 
@@ -65,6 +66,8 @@ pub struct Server {
     shared: Rc<RefCell<Shared>>,
     handler: Option<Handler>,
     calls: Vec<(u32, Call)>,
+    /// The last writes of the program's files, once they are begun.
+    last: Option<Call>,
     busy: HashSet<u32>,
 }
 
@@ -76,6 +79,7 @@ impl Server {
             shared: Rc::new(RefCell::new(Shared::new(output, memory))),
             handler: None,
             calls: Vec::new(),
+            last: None,
             busy: HashSet::new(),
         }
     }
@@ -118,6 +122,23 @@ impl Server {
             None if self.area.flips() != before => Progress::Served,
             None => Progress::Idle,
         }
+    }
+
+    /// Writes what the program's files have kept, when no kernel runs any more; true when it is done. A pipe that nobody
+    /// reads keeps it waiting, nothing else does.
+    pub fn finish(&mut self) -> bool {
+        let files = || self.shared.borrow().files.all();
+        let last = self.last.get_or_insert_with(|| {
+            let flush = calls::flush(files());
+            Box::pin(async {
+                flush.await;
+            })
+        });
+        let done = last.as_mut().poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(());
+        if done {
+            self.last = None;
+        }
+        done
     }
 
     /// No call is open, and the next one wakes a host that sleeps.

@@ -99,6 +99,14 @@ impl Device {
         }
     }
 
+    /// Polls until the client owns the port again.
+    fn wait_for(&mut self, port: u32) {
+        while !self.answered(port) {
+            self.server.poll();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
     /// Whether the client owns the port again.
     fn answered(&self, port: u32) -> bool {
         let (server, client) = self.mailboxes(port);
@@ -395,6 +403,99 @@ fn a_read_that_waits_keeps_no_other_call_waiting() {
     );
 }
 
+/// A pipe that nobody reads holds up the call that writes to it, whatever that is, and no other.
+#[test]
+fn a_write_that_waits_keeps_no_other_call_waiting() {
+    use std::io::Read;
+    let path = std::env::temp_dir().join(format!("kfdrun-fifo-{}", std::process::id()));
+    let name = files::c_string(path.as_os_str().as_encoded_bytes()).unwrap();
+    // SAFETY: a NUL-terminated string.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    // Read and write: opening it waits for nobody.
+    let mut reader = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+    let mut device = Device::new(Abi::Llvm19, 32);
+    device.open(0, 1, 0x6300_0008);
+    device.send_text(0, 1, format!("{}\0", path.display()).as_bytes());
+    device.send(0, 1, |_| [u64::from(b'w'); 8]);
+    device.wait_for(0);
+    let file = device.receive(0, 0)[0];
+    std::fs::remove_file(&path).unwrap();
+    // More than a pipe holds.
+    let text = vec![b'x'; 100_000];
+    device.open(3, 1, 0x6300_0004);
+    device.send(3, 1, |_| [file; 8]);
+    device.send_text(3, 1, &text);
+    assert!(!device.answered(3));
+    device.open(4, 1, 0x6300_0013);
+    device.send(4, 1, |_| [0; 8]);
+    assert!(!device.answered(4), "fflush of all waits too");
+    device.open(5, 1, 0x6300_000e);
+    device.send(5, 1, |_| [file; 8]);
+    assert!(!device.answered(5), "so does feof of that stream");
+    assert_eq!(device.unary(10, [64, 0, 0]), 0x20_0000, "another port is served");
+    let mut rest = text.len();
+    let mut block = vec![0; 65536];
+    while rest > 0 {
+        rest -= reader.read(&mut block[..rest.min(65536)]).unwrap();
+        device.server.poll();
+    }
+    for (port, answer) in [(3, 100_000), (4, 0), (5, 0)] {
+        device.wait_for(port);
+        assert_eq!(device.receive(port, 0)[0], answer, "port {port}");
+    }
+    while !device.server.finish() {}
+}
+
+/// Of no stream, `fflush` means all of them.
+#[test]
+fn fflush_of_all() {
+    let path = std::env::temp_dir().join(format!("kfdrun-flush-{}", std::process::id()));
+    let mut device = Device::new(Abi::Llvm19, 32);
+    let file = device.open_file(path.to_str().unwrap(), "w");
+    device.open(0, 1, 0x6300_0004);
+    device.send(0, 1, |_| [file; 8]);
+    device.send_text(0, 1, b"kept");
+    assert_eq!(std::fs::read(&path).unwrap(), b"");
+    assert_eq!(device.unary(19, [0, 0, 0]), 0);
+    assert_eq!(std::fs::read(&path).unwrap(), b"kept");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn no_memory_of_no_bytes() {
+    let mut device = Device::new(Abi::Llvm19, 32);
+    assert_eq!(device.unary(10, [0, 0, 0]), 0);
+    assert_eq!(device.unary(10, [1, 0, 0]), 0x20_0000);
+}
+
+/// What a command started ends with the run; one that cannot be started would have ended with 127.
+#[test]
+fn commands_and_what_they_start() {
+    let mut device = Device::new(Abi::Llvm19, 32);
+    device.open(3, 1, 0x6300_001d);
+    device.send_text(3, 1, &[vec![b'x'; 300_000], vec![0]].concat());
+    device.wait_for(3);
+    assert_eq!(device.receive(3, 0)[0], 127 << 8);
+
+    let note = std::env::temp_dir().join(format!("kfdrun-child-{}", std::process::id()));
+    let command = format!("sh -c 'sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait'; true\0", note.display());
+    device.open(3, 1, 0x6300_001d);
+    device.send_text(3, 1, command.as_bytes());
+    let child: i32 = loop {
+        match std::fs::read_to_string(&note) {
+            Ok(text) => break text.trim().parse().unwrap(),
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
+        }
+    };
+    std::fs::remove_file(&note).unwrap();
+    drop(device);
+    // A process that has ended is a zombie or gone; whoever has it for a child now is not this test.
+    let state = || std::fs::read_to_string(format!("/proc/{child}/stat")).ok();
+    while state().is_some_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim().starts_with('Z')) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn a_command_runs_beside_other_calls() {
     let mut device = Device::new(Abi::Llvm19, 32);
@@ -404,10 +505,7 @@ fn a_command_runs_beside_other_calls() {
     device.send_text(3, 1, command.as_bytes());
     assert_eq!(device.unary(10, [64, 0, 0]), 0x20_0000, "another port is served");
     std::fs::write(&gate, b"").unwrap();
-    while !device.answered(3) {
-        device.server.poll();
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
+    device.wait_for(3);
     std::fs::remove_file(&gate).unwrap();
     assert_eq!(device.receive(3, 0)[0], 3 << 8);
 }
