@@ -13,16 +13,15 @@ pub enum Error {
     /// A kernel's arguments.
     #[error(transparent)]
     Kernarg(#[from] kernarg::Error),
-    /// A symbol nobody defines.
+    /// Symbols nobody defines.
     #[error(
-        "the image needs the symbol '{name}' (relocation at {vaddr:#x}), which nothing defines; bind it to a device address \
-         or link what defines it"
+        "the image needs {}, which nothing defines; give each an address (`kfdrun launch --define SYMBOL=ADDR|BUFFER`, \
+         [define] in a script), or link what defines it",
+        named(.symbols)
     )]
-    UndefinedSymbol {
-        /// Name.
-        name: String,
-        /// Image address of the relocation.
-        vaddr: u64,
+    UndefinedSymbols {
+        /// Names, and the image address of the first relocation of each.
+        symbols: Vec<(String, u64)>,
     },
     /// Code of the address sanitizer without its runtime.
     #[error(
@@ -132,6 +131,12 @@ impl From<Stop> for Error {
     fn from(stop: Stop) -> Error {
         Error::Stopped(Box::new(stop))
     }
+}
+
+fn named(symbols: &[(String, u64)]) -> String {
+    let list: Vec<String> =
+        symbols.iter().map(|(name, vaddr)| format!("'{name}' (relocation at {vaddr:#x})")).collect();
+    format!("the symbol{} {}", if list.len() == 1 { "" } else { "s" }, list.join(", "))
 }
 
 fn listed(kernels: &[String]) -> String {

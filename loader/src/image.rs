@@ -65,6 +65,7 @@ impl<'a> Image<'a> {
             let tracer = device.kfd().system().tracer();
             tracer.emit(|| Event::Segment { vaddr: segment.vaddr, va, len: segment.memsz });
         }
+        let mut missing: Vec<(String, u64)> = Vec::new();
         for relocation in code.relocations() {
             let value = match relocation.value {
                 Value::Image(vaddr) => vaddr.wrapping_add(delta),
@@ -72,8 +73,12 @@ impl<'a> Image<'a> {
                 Value::Undefined { name, addend, weak } => match bindings.get(name) {
                     Some(va) => va.wrapping_add_signed(addend),
                     None if weak => addend as u64,
+                    // All of them are told at once, below.
                     None => {
-                        return Err(Error::UndefinedSymbol { name: name.to_owned(), vaddr: relocation.vaddr });
+                        if !missing.iter().any(|(other, _)| other == name) {
+                            missing.push((name.to_owned(), relocation.vaddr));
+                        }
+                        continue;
                     }
                 },
             };
@@ -93,6 +98,9 @@ impl<'a> Image<'a> {
             if let Some(place) = staging.get_mut(at..at + bytes.len()) {
                 place.copy_from_slice(&bytes);
             }
+        }
+        if !missing.is_empty() {
+            return Err(Error::UndefinedSymbols { symbols: missing });
         }
         buffer.write_bytes(0, &staging)?;
         let image = Image { code, buffer, first, tail: tail_start..size, in_system_memory, is_instrumented };

@@ -138,7 +138,10 @@ fn globals_and_external_symbols() {
 
         let Some(bytes) = compile("extern.c", target, &["-Wl,-z,undefs"]) else { return };
         let error = setup.bound(&bytes, &HashMap::new()).unwrap_err();
-        assert!(matches!(&error, Error::UndefinedSymbol { name, .. } if name == "host_symbol"), "{error}");
+        assert!(
+            matches!(&error, Error::UndefinedSymbols { symbols } if matches!(&symbols[..], [(name, _)] if name == "host_symbol")),
+            "{error}"
+        );
         let symbol = setup.buffer(&[0x1234]);
         let image = setup.bound(&bytes, &HashMap::from([("host_symbol".to_owned(), symbol.va().0)])).unwrap();
         let out = setup.buffer(&[0]);
