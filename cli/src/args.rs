@@ -55,7 +55,7 @@ pub struct Args {
     /// `kfd:N` (topology node N), `emu`, `emu:gfxNNNN`
     #[arg(global = true, long, value_name = "DEVICE", default_value = "auto")]
     pub device: DeviceChoice,
-    /// End the run with status 124 when it takes longer; default: no limit
+    /// End the run with status 124 when it takes longer, and before it a wait for pipes that are read; default: no limit
     #[arg(global = true, long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
     /// Stack of a work-item for kernels whose stack depth the compiler does not know, in bytes

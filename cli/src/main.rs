@@ -7,6 +7,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod fidelity;
+mod input;
 mod inspect;
 mod json;
 mod launch;

@@ -3,6 +3,7 @@
 use crate::args::{Args, Command};
 use crate::exit::{ABORT, Failure, INTERRUPTED, NOT_FOUND, REFUSED, USAGE};
 use crate::fidelity;
+use crate::input::{Input, InputError};
 use crate::output::{self, Unbuffered, clear_progress, note, progress, say, shows_progress};
 use crate::{inspect, launch};
 use elf::container::{self, Contents, Entry, Limits};
@@ -12,8 +13,6 @@ use loader::program::{self, Ending, Outcome, Program};
 use loader::{GpuOptions, ServiceOptions, Shape, WaitState};
 use memmap2::{Mmap, MmapOptions};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -161,7 +160,7 @@ fn program(args: &Args, command: &[OsString]) -> Result<u8, Failure> {
         return Err(Failure::new(NOT_FOUND, "no image"));
     };
     let path = Path::new(image);
-    let bytes = read(path)?;
+    let bytes = read(path, &Input::new(args.timeout))?;
     let contents = open(path, &bytes)?;
     let (tracer, faults) = tracer(args);
     let has = |entry: &Entry| {
@@ -249,34 +248,31 @@ impl Deref for Bytes {
     }
 }
 
-/// Opens a file, `-` standard input.
-pub fn read(path: &Path) -> Result<Bytes, Failure> {
-    let show = path.display();
+/// Opens an image, `-` standard input.
+pub fn read(path: &Path, input: &Input) -> Result<Bytes, Failure> {
+    read_as(path, input, "an image")
+}
+
+/// Opens a file that is `what`, `-` standard input.
+pub fn read_as(path: &Path, input: &Input, what: &str) -> Result<Bytes, Failure> {
     if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        let read = std::io::stdin().read_to_end(&mut bytes);
-        return read
-            .map(|_| Bytes::Read(bytes))
-            .map_err(|error| Failure::new(REFUSED, format!("standard input: {error}")));
+        let bytes = input.rest(&mut std::io::stdin().lock(), &"standard input", None);
+        return bytes.map(Bytes::Read).map_err(|error| error.failure(REFUSED, "standard input"));
     }
     let contents = || {
-        let mut file = File::open(path)?;
+        let mut file = Input::open(path)?;
         let metadata = file.metadata()?;
         // Files of /proc say that they are empty, and are not.
         if !metadata.is_file() || metadata.len() == 0 {
-            let mut bytes = Vec::new();
-            return file.read_to_end(&mut bytes).map(|_| Bytes::Read(bytes));
+            return Ok(Bytes::Read(input.rest(&mut file, &path.display(), None)?));
         }
         let length = usize::try_from(metadata.len()).map_err(std::io::Error::other)?;
         // SAFETY: a mapping that is only read. Who writes to or cuts an image that is being loaded may end this
         // process, as with every loader.
-        unsafe { MmapOptions::new().len(length).map(&file) }.map(|map| Bytes::Mapped(Box::leak(Box::new(map))))
+        let map = unsafe { MmapOptions::new().len(length).map(&file) }?;
+        Ok(Bytes::Mapped(Box::leak(Box::new(map))))
     };
-    contents().map_err(|error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => Failure::new(NOT_FOUND, format!("{show}: no such file")),
-        ErrorKind::IsADirectory => Failure::new(REFUSED, format!("{show}: is a directory, not an image")),
-        _ => Failure::new(REFUSED, format!("{show}: {error}")),
-    })
+    contents().map_err(|error: InputError| error.of_image(path.display(), what))
 }
 
 /// The stack of a program in GCC's form: gcn-run takes its size from a variable.

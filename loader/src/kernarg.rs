@@ -315,6 +315,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn grids_that_cannot_be_counted_are_none() {
+        let most = u32::MAX;
+        assert!(Shape::of_items([1; 3], [most, most, 1]).is_some());
+        assert_eq!(Shape::of_items([1; 3], [most, most, 2]), None);
+        assert_eq!(Shape::of_groups([1; 3], [most; 3]), None);
+        assert_eq!(Shape::of_groups([2, 1, 1], [1 << 31, 1, 1]), None);
+    }
+
     fn arg(offset: u32, size: u32, value_kind: ValueKind<'static>) -> Arg<'static> {
         Arg::new(value_kind, offset, size)
     }

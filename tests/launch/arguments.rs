@@ -226,8 +226,7 @@ fn variables_and_symbols() {
             "0: 42 3 6\nelsewhere: 6 77\ncounter: 43\nweights: 00 00 c0 3f 00 00 00 00 00 00 00 00 00 00 00 40\n";
         assert_eq!(stdout, expected, "{target}: the second launch finds what the first left");
         assert!(stderr.contains("count: 2 launches, from start to end by the GPU's clock (ticks of "), "{stderr}");
-        let (_, stderr) =
-            said(&launch(&name, "count", &single(&["--arg", "u32[3]", "--set-global", "nothing=1"])), 126);
+        let (_, stderr) = said(&launch(&name, "count", &single(&["--arg", "u32[3]", "--set-global", "nothing=1"])), 2);
         assert!(stderr.contains("counter"), "{stderr}");
         let options = single(&["--arg", "u32[3]", "--set-global", "counter=u64:1"]);
         assert!(said(&launch(&name, "count", &options), 2).1.contains("the variable has 4"));
@@ -269,4 +268,119 @@ fn kernels_by_their_names_in_the_source() {
     insta::assert_snapshot!(text.replace(image("").to_str().expect("a path of text"), ""));
     let (text, _) = said(&kfdrun(&["inspect", image("names.gfx1100").to_str().expect("a path of text")]), 0);
     assert!(text.contains("kernel _Z5twicePj\n    twice(unsigned int*)\n"), "{text}");
+}
+
+/// A command whose time is set by the test.
+fn kfdrun_for(seconds: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kfdrun"));
+    limit::output(command.args(["--device", "emu", "--timeout", seconds]).args(arguments))
+}
+
+#[test]
+fn reading_ends_with_the_time_or_at_a_bound() {
+    let fifo = std::env::temp_dir().join(format!("kfdrun-fifo-{}", std::process::id()));
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("a fifo");
+    let (pipe, path) = (fifo.to_str().expect("a path of text"), image("arguments.gfx90a"));
+    let path = path.to_str().expect("a path of text");
+    let (contents, expected) = (format!("f32[]=@{pipe}"), format!("0={pipe}"));
+    let scale = |first: &str, more: &[&str], seconds: &str| {
+        let fixed = ["launch", path, "scale", "--groups", "1", "--group-size", "64", "--arg", first];
+        kfdrun_for(seconds, &[&fixed, &["--arg", "f32[4]", "--arg", "2", "--arg", "4"][..], more].concat())
+    };
+    // Nobody writes to it.
+    for output in [
+        scale(&contents, &[], "0.05"),
+        scale("f32[4]", &["--expect", &expected], "0.05"),
+        kfdrun_for("0.05", &["launch", "--script", pipe]),
+        kfdrun_for("0.05", &["launch", pipe, "scale", "--groups", "1"]),
+        kfdrun_for("0.05", &[pipe]),
+        kfdrun_for("0.05", &["inspect", pipe]),
+    ] {
+        let (_, stderr) = said(&output, 124);
+        assert!(
+            stderr.contains(pipe) && stderr.contains("--timeout 0.05 s are over: 0 bytes have been read"),
+            "{stderr}"
+        );
+    }
+    let (_, stderr) = said(&scale("f32[1000000]", &[], "0.000001"), 124);
+    assert!(stderr.contains("buffer 0 is being filled: 0 of 4000000 bytes are"), "{stderr}");
+    // Somebody does.
+    let writer = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || std::fs::write(fifo, [1f32, 2.0, 3.0, 4.0].map(f32::to_le_bytes).concat())
+    });
+    let (stdout, _) = said(&scale(&contents, &["--dump", "1=-"], "120"), 0);
+    assert_eq!(stdout, "1: 2 4 6 8\n");
+    writer.join().expect("a thread").expect("it was read");
+    // No end, but a known count.
+    for more in [&[][..], &["--expect", "1=/dev/zero"]] {
+        let first = if more.is_empty() { "f32[4]=@/dev/zero" } else { "f32[4]" };
+        let (_, stderr) = said(&scale(first, more, "120"), 2);
+        assert!(stderr.contains("bytes or more; 4 elements of f32 have 16"), "{stderr}");
+    }
+    std::fs::remove_file(&fifo).expect("the fifo goes");
+}
+
+#[test]
+fn types_are_checked_before_contents() {
+    let options = with(&["--arg", "f64[4]=@/none", "--arg", "f32[4]", "--arg", "1", "--arg", "4"]);
+    let (_, stderr) = said(&launch("arguments.gfx90a", "scale", &options), 2);
+    assert!(stderr.contains("argument 0") && stderr.contains("its elements are float, not f64"), "{stderr}");
+}
+
+#[test]
+fn variables_are_data_of_a_known_size() {
+    for (option, words) in [
+        (["--dump-global", "counter:u64"], "the variable has 4 bytes, which are no whole u64 of 8"),
+        (["--dump-global", "counter:u99"], "'u99' is not a type: types are i8"),
+        (["--dump-global", "count"], "it is code, not a variable"),
+        (["--dump-global", "count.kd"], "it is a kernel's descriptor, not a variable"),
+        (["--set-global", "count=hex:00"], "it is code, not a variable"),
+        (["--set-global", "count.kd=hex:00"], "it is a kernel's descriptor, not a variable"),
+        (["--set-global", "elsewhere=1"], "the image does not define it: --define gives it an address"),
+        (["--set-global", "nope=1"], "the image has no such variable; its 2 are "),
+        (["--set-global", "weights=f32[]=1,2,3"], "f32[]=1,2,3 has 12 bytes, the variable has 16"),
+        (["--set-global", "weights=f32[4]=@/dev/zero"], "4 elements of f32 have 16"),
+    ] {
+        let fixed = single(&["--arg", "u32[3]", "--define", "elsewhere=u32[2]"]);
+        let (stdout, stderr) = said(&launch("variables.gfx90a", "count", &[&fixed, &option[..]].concat()), 2);
+        assert!(stderr.contains(words) && stdout.is_empty(), "'{words}' is missing in: {stderr}");
+        assert!(stderr.contains(option[0]), "{stderr}");
+    }
+}
+
+#[test]
+fn nothing_is_given_twice() {
+    let folder = std::env::temp_dir().join(format!("kfdrun-twice-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (direct, around) = (folder.join("a.bin"), folder.join(".").join("a.bin"));
+    let dumps = [&direct, &around].map(|path| path.to_str().expect("a path of text").to_owned());
+    let (first, second) = (format!("0={}", dumps[0]), format!("elsewhere={}", dumps[1]));
+    for (options, words) in [
+        (["--define", "elsewhere=u32[2]", "--define", "elsewhere=0x1000"], "--define elsewhere: it is given twice"),
+        (["--define", "elsewhere=0x1000", "--define", "elsewhere=u32[2]"], "--define elsewhere: it is given twice"),
+        (["--set-global", "counter=1", "--set-global", "counter=2"], "--set-global counter: it is given twice"),
+        (["--dump-global", "counter", "--dump-global", "counter"], "--dump-global counter: it is given twice"),
+        (["--expect", "0=fill:1", "--expect", "0=fill:2"], "--expect 0: it is given twice"),
+        (["--dump", "0=-", "--dump", "0=-"], "--dump 0=-: it is given twice"),
+        (["--dump", &first, "--dump", &second], "a.bin: another dump goes to that file already"),
+    ] {
+        let defined: &[&str] = if options[0] == "--define" { &[] } else { &["--define", "elsewhere=u32[2]"] };
+        let arguments = [&single(&["--arg", "u32[3]"])[..], defined, &options].concat();
+        let (stdout, stderr) = said(&launch("variables.gfx90a", "count", &arguments), 2);
+        assert!(stderr.contains(words) && stdout.is_empty(), "'{words}' is missing in: {stderr}");
+    }
+    assert!(!direct.exists(), "nothing was launched and nothing is left");
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
+}
+
+#[test]
+fn expectations_say_which_forms_they_have() {
+    for what in ["1=4.5", "1=u32[1]=5", "1=nothing.npy", "1=fill:x"] {
+        let options = with(&["--arg", "out:u32[64]", "--arg", "local:256", "--arg", "local:4", "--expect"]);
+        let what = what.replace("1=", "0=");
+        let (_, stderr) = said(&launch("arguments.gfx90a", "reverse", &[&options, &[what.as_str()][..]].concat()), 2);
+        assert!(stderr.contains(&format!("--expect {what}: there is no file")), "{stderr}");
+        assert!(stderr.contains("zeros, iota, fill:VALUE") || stderr.contains("'x' is not"), "{stderr}");
+    }
 }

@@ -4,6 +4,7 @@ mod text;
 
 use crate::args::Args;
 use crate::exit::Failure;
+use crate::input::Input;
 use crate::json::Json;
 use crate::output::{print, print_line};
 use crate::run;
@@ -27,7 +28,7 @@ const SCHEMA_VERSION: i64 = 1;
 
 /// Prints it.
 pub fn run(args: &Args, inspect: &InspectArgs) -> Result<u8, Failure> {
-    let bytes = run::read(&inspect.file)?;
+    let bytes = run::read(&inspect.file, &Input::new(args.timeout))?;
     let name = inspect.file.display().to_string();
     let contents = match container::open(&bytes, &Limits::default()) {
         Ok(contents) => contents,

@@ -32,19 +32,20 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub dynamic_lds: u32,
     /// Write a buffer after the launch: to a .npy file, a file of raw bytes, or `-` for text on stdout. WHICH is the
-    /// argument's number from 0, its name, or a symbol of --define
+    /// argument's number from 0, its name, or a symbol of --define. The file is opened before the launch
     #[arg(long, value_name = "WHICH=FILE", value_parser = pair)]
     pub dump: Vec<(String, String)>,
-    /// Compare a buffer after the launch with a file, or with contents as --arg has them; status 1 if it differs
-    #[arg(long, value_name = "WHICH=FILE", value_parser = pair)]
+    /// Compare a buffer after the launch with contents as --arg has them, or with a file (FILE or @FILE); status 1 if it
+    /// differs
+    #[arg(long, value_name = "WHICH=CONTENTS", value_parser = pair)]
     pub expect: Vec<(String, String)>,
     /// How far --expect lets numbers be apart: relative to the expected value, and besides; default: equal
     #[arg(long, value_name = "REL[,ABS]", value_parser = tolerance)]
     pub tolerance: Option<Tolerance>,
-    /// Set a variable of the image before the launch; VALUE is as an --arg
+    /// Set a variable of the image before the launch; VALUE is as an --arg, with as many bytes as the variable has
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub set_global: Vec<(String, String)>,
-    /// Print a variable of the image after the launch, as numbers of TYPE or as bytes
+    /// Print a variable of the image after the launch, as numbers of TYPE, whole ones, or as bytes
     #[arg(long, value_name = "NAME[:TYPE]")]
     pub dump_global: Vec<String>,
     /// Give an undefined symbol an address: a number, or a buffer as an --arg has it
@@ -85,9 +86,10 @@ const ARGUMENTS: &str = "Arguments:
   i32x4:1,2,3,4            a vector
   hex:0a0b0c0d             bytes, as for a structure
   f32[1024]=CONTENTS       a buffer; CONTENTS is zeros (also when left out), iota, fill:VALUE,
-                           rand:SEED, VALUE,VALUE... or @FILE (.npy, else raw bytes); the count may
-                           be left out for values and files. In front, in: (the kernel must not
-                           change it) or out: (print it after the launch unless --dump does)
+                           rand:SEED, VALUE,VALUE... or @FILE (NumPy's .npy, which its first bytes
+                           tell, else raw bytes; a pipe may have 1 GiB, or what the count needs);
+                           the count may be left out for values and files. In front, in: (the kernel
+                           must not change it) or out: (print it after the launch unless --dump does)
   null, ptr:0x1000         an address
   local:256                LDS bytes for a dynamic_shared_pointer";
 

@@ -1,13 +1,14 @@
 //! The buffers of a launch and what becomes of them.
 
+use super::dump::Dump;
 use super::{LaunchArgs, usage};
-use crate::exit::{ENVIRONMENT, Failure};
+use crate::exit::{Failure, TIMEOUT, USAGE};
+use crate::input::{Input, InputError};
 use crate::output::{clear_progress, say};
-use elf::{CodeObject, Kernel};
+use elf::{CodeObject, Kernel, Place};
 use kfd::{Buffer, Device};
-use loader::spec::{self, BufferSpec, Direction, Element, Init, Tolerance, What, npy};
+use loader::spec::{self, BufferSpec, Contents, Differences, Direction, Init, Tolerance, What};
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,12 +21,89 @@ struct Named {
     /// Other names.
     also: Option<String>,
     spec: BufferSpec,
-    bytes: Vec<u8>,
+    contents: Contents,
     buffer: Option<Buffer>,
-    dumps: Vec<String>,
+    dumps: Vec<Dump>,
     /// What it is expected to be.
-    expected: Vec<Vec<u8>>,
+    expected: Option<Contents>,
 }
+
+/// Bytes that are looked at or written at a time: whole elements of every type.
+const PIECE: usize = 1 << 20;
+
+/// Where pieces of a buffer start, and their bytes.
+fn spans(size: u64) -> impl Iterator<Item = (u64, usize)> {
+    (0..size).step_by(PIECE).map(move |at| (at, (size - at).min(PIECE as u64) as usize))
+}
+
+impl Named {
+    /// The elements a kernel left, a piece at a time, with the number of the first.
+    fn pieces(&self, buffer: &Buffer, mut each: impl FnMut(u64, &[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
+        let mut piece = vec![0; PIECE];
+        for (at, length) in spans(self.contents.size()) {
+            buffer.read_bytes(at, &mut piece[..length])?;
+            each(at / self.spec.element.size() as u64, &piece[..length])?;
+        }
+        Ok(())
+    }
+
+    /// Writes what the kernel is to find.
+    fn fill(&self, buffer: &Buffer, input: &Input) -> Result<(), Failure> {
+        let size = self.contents.size();
+        let mut piece = vec![0; PIECE];
+        for (at, length) in spans(size) {
+            if let Some(limit) = input.over() {
+                let text = format!(
+                    "--timeout {} s are over while buffer {} is being filled: {at} of {size} bytes are",
+                    limit.as_secs_f64(),
+                    self.name
+                );
+                return Err(Failure::new(TIMEOUT, text));
+            }
+            // Zeros are written as well: kernels before the stable updates of 6.12 hand out device memory as it was left
+            // (the driver's VRAM_CLEARED came to KFD's allocations late).
+            if self.contents.is_zero() {
+                buffer.fill(at, length as u64, 0)?;
+            } else {
+                self.contents.write(at / self.spec.element.size() as u64, &mut piece[..length]);
+                buffer.write_bytes(at, &piece[..length])?;
+            }
+        }
+        // Behind writes over the bus a read returns last.
+        Ok(buffer.read_bytes(buffer.size() - 1, &mut [0])?)
+    }
+
+    /// Compares what the kernel left with what it should be.
+    fn differences(
+        &self,
+        buffer: &Buffer,
+        wanted: &Contents,
+        tolerance: Tolerance,
+    ) -> Result<Option<Differences>, Failure> {
+        let element = self.spec.element;
+        let mut all = Differences { count: 0, of: wanted.count() as usize, first: Vec::new() };
+        let mut want = vec![0; PIECE];
+        self.pieces(buffer, |first, got| {
+            let want = &mut want[..got.len()];
+            wanted.write(first, want);
+            // Equal bytes are equal numbers, and most pieces are.
+            if *got == *want {
+                return Ok(());
+            }
+            if let Some(found) = spec::compare(element, got, want, tolerance) {
+                all.count += found.count;
+                let shown = SHOWN - all.first.len().min(SHOWN);
+                let moved = found.first.into_iter().map(|(index, got, want)| (first as usize + index, got, want));
+                all.first.extend(moved.take(shown));
+            }
+            Ok(())
+        })?;
+        Ok((all.count > 0).then_some(all))
+    }
+}
+
+/// Differences that are listed.
+const SHOWN: usize = 5;
 
 /// All of them.
 pub struct Memory {
@@ -34,27 +112,69 @@ pub struct Memory {
     pub bindings: HashMap<String, u64>,
     /// Symbols that are bound to a buffer of another name.
     symbols: Vec<(String, String)>,
-    /// Where relative paths start.
-    base: PathBuf,
+    files: Files,
 }
 
-/// Reads a file that an argument names.
-pub fn file(base: &Path) -> impl Fn(&Path) -> Result<Vec<u8>, String> + use<'_> {
-    move |path| {
-        let path = base.join(path);
-        std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+/// The files that a command line or a script names.
+#[derive(Clone)]
+pub struct Files {
+    /// Where relative paths start.
+    base: PathBuf,
+    input: Input,
+    /// What stands in front of an option's name: nothing in a script.
+    dashes: &'static str,
+}
+
+impl Files {
+    /// Those of a command line.
+    pub fn of_command(input: Input) -> Files {
+        Files { base: PathBuf::new(), input, dashes: "--" }
     }
+
+    /// Those of a script: paths that are not absolute start at `base`.
+    pub fn of_script(base: &Path, input: Input) -> Files {
+        Files { base: base.to_owned(), input, dashes: "" }
+    }
+
+    /// How messages call an option's value: `--dump x` of the command line is `dump x` in a script.
+    pub fn option(&self, name: &str, value: &str) -> String {
+        format!("{}{name} {value}", self.dashes)
+    }
+
+    /// A path.
+    pub fn path(&self, path: &Path) -> PathBuf {
+        self.base.join(path)
+    }
+
+    /// Reads a file, or its first bytes.
+    pub fn read(&self, path: &Path, most: Option<u64>) -> Result<Vec<u8>, Failure> {
+        let path = self.path(path);
+        self.input.read(&path, most).map_err(|error| {
+            let failure = error.failure(USAGE, path.display());
+            match error {
+                InputError::Endless => {
+                    Failure { text: format!("{}, or TYPE[COUNT] say how much is needed", failure.text), ..failure }
+                }
+                _ => failure,
+            }
+        })
+    }
+}
+
+/// What was wrong with an option's value.
+pub fn about(what: &str, failure: Failure) -> Failure {
+    Failure::new(failure.status, format!("{what}: {}", failure.text))
 }
 
 impl Memory {
-    /// None yet. Paths that are not absolute start at `base`.
-    pub fn new(base: &Path) -> Memory {
-        Memory { named: Vec::new(), bindings: HashMap::new(), symbols: Vec::new(), base: base.to_owned() }
+    /// None yet.
+    pub fn new(files: Files) -> Memory {
+        Memory { named: Vec::new(), bindings: HashMap::new(), symbols: Vec::new(), files }
     }
 
     /// What the options of one launch say. Reads contents and checks names; nothing is allocated.
-    pub fn read(code: &CodeObject, kernel: &Kernel, launch: &LaunchArgs) -> Result<Memory, Failure> {
-        let mut memory = Memory::new(Path::new(""));
+    pub fn read(code: &CodeObject, kernel: &Kernel, launch: &LaunchArgs, files: &Files) -> Result<Memory, Failure> {
+        let mut memory = Memory::new(files.clone());
         let explicit: Vec<_> = kernel.metadata.args.iter().filter(|arg| !arg.value_kind.is_hidden()).collect();
         for (index, spec) in launch.arguments.iter().enumerate() {
             if let What::Buffer(buffer) = &spec.what {
@@ -63,7 +183,7 @@ impl Memory {
             }
         }
         for (symbol, what) in &launch.define {
-            memory.define(code, symbol, what)?;
+            memory.define(&[code], symbol, what)?;
         }
         for (which, path) in &launch.dump {
             memory.dump(which, path)?;
@@ -74,22 +194,34 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Gives a symbol an address, or a buffer: one there is, or one of its own.
-    pub fn define(&mut self, code: &CodeObject, symbol: &str, what: &str) -> Result<(), Failure> {
-        if code.symbol(symbol).is_some_and(|symbol| symbol.vaddr().is_some()) {
-            return Err(usage(format!("--define {symbol}: the image defines it; --set-global changes a variable")));
+    /// Gives a symbol an address, or a buffer: one there is, or one of its own. One of `codes` must need it.
+    pub fn define(&mut self, codes: &[&CodeObject], symbol: &str, what: &str) -> Result<(), Failure> {
+        let option = self.files.option("define", symbol);
+        let found = || codes.iter().filter_map(|code| code.symbol(symbol));
+        if !found().any(|symbol| symbol.place == Place::Undefined) {
+            let defined = found().next().is_some();
+            return Err(usage(match (defined, codes.len()) {
+                (true, _) => {
+                    format!("{option}: the image defines it; {}set-global changes a variable", self.files.dashes)
+                }
+                (false, 1) => format!("{option}: the image does not need such a symbol"),
+                (false, _) => format!("{option}: no image needs such a symbol"),
+            }));
         }
-        if code.symbol(symbol).is_none() {
-            return Err(usage(format!("--define {symbol}: the image does not need such a symbol")));
+        if self.bindings.contains_key(symbol) || self.symbols.iter().any(|(other, _)| other == symbol) {
+            return Err(usage(format!("{option}: it is given twice")));
         }
         if self.spec(what).is_some() {
             self.symbols.push((symbol.to_owned(), what.to_owned()));
         } else if what.contains('[') {
-            let spec: BufferSpec = what.parse().map_err(|error| usage(format!("--define {symbol}: {error}")))?;
-            self.add(None, symbol.to_owned(), None, &spec, what)?;
+            let spec: BufferSpec = what.parse().map_err(|error| usage(format!("{option}: {error}")))?;
+            self.add(None, symbol.to_owned(), None, &spec, &option)?;
             self.symbols.push((symbol.to_owned(), symbol.to_owned()));
         } else {
-            let va = spec::unsigned(what).map_err(|error| usage(format!("--define {symbol}: {error}")))?;
+            let va = spec::unsigned(what).map_err(|error| {
+                let forms = "write an address, TYPE[COUNT]=CONTENTS, or in a script the name of a buffer";
+                usage(format!("{option}: {error}; {forms}"))
+            })?;
             self.bindings.insert(symbol.to_owned(), va);
         }
         Ok(())
@@ -97,20 +229,40 @@ impl Memory {
 
     /// Writes a buffer to a file at the end.
     pub fn dump(&mut self, which: &str, path: &str) -> Result<(), Failure> {
-        let path = if path == "-" { path.to_owned() } else { self.base.join(path).to_string_lossy().into_owned() };
-        self.find(which, "--dump")?.dumps.push(path);
+        let place = self.files.path(Path::new(path));
+        let others: Vec<&Dump> = self.named.iter().flat_map(|named| &named.dumps).collect();
+        let dump =
+            Dump::open(path, &place, &others).map_err(|failure| about(&self.files.option("dump", which), failure))?;
+        let option = self.files.option("dump", &format!("{which}={path}"));
+        let named = self.find(which, "dump")?;
+        if dump.is_stdout() && named.dumps.iter().any(Dump::is_stdout) {
+            return Err(usage(format!("{option}: it is given twice")));
+        }
+        named.dumps.push(dump);
         Ok(())
     }
 
     /// Compares a buffer at the end.
     pub fn expect(&mut self, which: &str, what: &str) -> Result<(), Failure> {
-        let base = self.base.clone();
-        let named = self.find(which, "--expect")?;
+        let files = self.files.clone();
+        let option = files.option("expect", which);
+        let named = self.find(which, "expect")?;
+        if named.expected.is_some() {
+            return Err(usage(format!("{option}: it is given twice")));
+        }
         let element = named.spec.element;
-        let init = Init::parse(what, element).unwrap_or_else(|_| Init::File(what.into()));
-        let count = (named.bytes.len() / element.size()) as u64;
-        let bytes = init.bytes(element, Some(count), &file(&base));
-        named.expected.push(bytes.map_err(|error| usage(format!("--expect {which}: {error}")))?);
+        let init = match Init::parse(what, element) {
+            Ok(init) => init,
+            Err(_) if files.path(Path::new(what)).exists() => Init::File(what.into()),
+            Err(error) => {
+                return Err(usage(format!(
+                    "{option}={what}: there is no file {}, and as contents: {error}",
+                    files.path(Path::new(what)).display()
+                )));
+            }
+        };
+        let contents = init.contents(element, Some(named.contents.count()), |path, most| files.read(path, most));
+        named.expected = Some(contents.map_err(|failure: Failure| about(&option, failure))?);
         Ok(())
     }
 
@@ -134,14 +286,19 @@ impl Memory {
         spec: &BufferSpec,
         text: &str,
     ) -> Result<(), Failure> {
-        let bytes = spec.bytes(&file(&self.base)).map_err(|error| usage(format!("{text}: {error}")))?;
-        let (dumps, expected) = (Vec::new(), Vec::new());
-        self.named.push(Named { index, name, also, spec: spec.clone(), bytes, buffer: None, dumps, expected });
+        if self.named.iter().any(|named| named.name == name) {
+            return Err(usage(format!("{text}: there is a buffer of that name already")));
+        }
+        let contents = spec.contents(|path, most| self.files.read(path, most));
+        let contents = contents.map_err(|failure: Failure| about(text, failure))?;
+        let (dumps, expected) = (Vec::new(), None);
+        self.named.push(Named { index, name, also, spec: spec.clone(), contents, buffer: None, dumps, expected });
         Ok(())
     }
 
     fn find(&mut self, which: &str, option: &str) -> Result<&mut Named, Failure> {
         let names: Vec<String> = self.named.iter().map(|named| named.name.clone()).collect();
+        let option = self.files.option(option, which);
         let found = self.named.iter_mut().find(|named| named.name == which || named.also.as_deref() == Some(which));
         found.ok_or_else(|| {
             let names = if names.is_empty() {
@@ -149,21 +306,19 @@ impl Memory {
             } else {
                 format!("buffers are {}", names.join(", "))
             };
-            usage(format!("{option} {which}: no such buffer; {names}"))
+            usage(format!("{option}: no such buffer; {names}"))
         })
     }
 
     /// Allocates and fills the buffers.
     pub fn allocate(mut self, device: &Arc<Device>) -> Result<Memory, Failure> {
         for named in &mut self.named {
-            let buffer = loader::host_visible(device, named.bytes.len() as u64, "argument")?;
+            let buffer = loader::host_visible(device, named.contents.size(), "argument")?;
             buffer.set_name(match named.index {
                 Some(index) if named.also.is_none() => format!("buffer of argument {index}"),
                 _ => format!("buffer '{}'", named.also.as_ref().unwrap_or(&named.name)),
             });
-            buffer.write_bytes(0, &named.bytes)?;
-            // Behind writes over the bus a read returns last.
-            buffer.read_bytes(buffer.size() - 1, &mut [0])?;
+            named.fill(&buffer, &self.files.input)?;
             named.buffer = Some(buffer);
         }
         for (symbol, name) in &self.symbols {
@@ -180,23 +335,35 @@ impl Memory {
         named.buffer.as_ref().map(|buffer| buffer.va().0)
     }
 
-    /// Writes, prints and compares; returns whether all is as expected.
-    pub fn finish(&self, tolerance: Tolerance) -> Result<bool, Failure> {
+    /// Writes, prints and compares; returns whether all is as expected. A file that cannot be written ends it only after
+    /// everything else was told.
+    pub fn finish(&mut self, tolerance: Tolerance) -> Result<bool, Failure> {
         clear_progress();
         let mut same = true;
-        for named in &self.named {
-            let Some(buffer) = &named.buffer else { continue };
-            let element = named.spec.element;
-            let mut got = vec![0; named.bytes.len()];
-            buffer.read_bytes(0, &mut got)?;
-            let prints = named.spec.direction == Direction::Out && named.dumps.is_empty();
-            for path in named.dumps.iter().map(String::as_str).chain(prints.then_some("-")) {
-                dump(&named.name, element, &got, path)?;
+        let mut failed = None;
+        for named in &mut self.named {
+            let Some(buffer) = named.buffer.take() else { continue };
+            let mut dumps = std::mem::take(&mut named.dumps);
+            if named.spec.direction == Direction::Out && dumps.is_empty() {
+                dumps.push(Dump::stdout());
             }
-            let unchanged = (named.spec.direction == Direction::In).then_some((&named.bytes, Tolerance::default()));
-            let wanted = named.expected.iter().map(|bytes| (bytes, tolerance));
+            for mut dump in dumps {
+                let begun = dump.begin(&named.name, named.spec.element, named.contents.count());
+                let written = begun
+                    .and_then(|()| named.pieces(&buffer, |_, piece| dump.piece(named.spec.element, piece)))
+                    .and_then(|()| dump.end());
+                if let Err(failure) = written {
+                    // Nothing is said of a reader of standard output that has gone.
+                    if !failure.text.is_empty() {
+                        say(&failure.text);
+                    }
+                    failed.get_or_insert(failure);
+                }
+            }
+            let unchanged = (named.spec.direction == Direction::In).then_some((&named.contents, Tolerance::default()));
+            let wanted = named.expected.iter().map(|contents| (contents, tolerance));
             for (want, tolerance) in unchanged.into_iter().chain(wanted) {
-                if let Some(found) = spec::compare(element, &got, want, tolerance) {
+                if let Some(found) = named.differences(&buffer, want, tolerance)? {
                     same = false;
                     let first: Vec<String> = found
                         .first
@@ -213,25 +380,12 @@ impl Memory {
                 }
             }
         }
-        Ok(same)
+        match failed {
+            Some(failure) if failure.text.is_empty() => Err(failure),
+            Some(failure) => {
+                Err(Failure { text: "not every buffer could be written, see above".to_owned(), ..failure })
+            }
+            None => Ok(same),
+        }
     }
-}
-
-/// Writes elements to a file, or as text to stdout.
-pub fn dump(name: &str, element: Element, bytes: &[u8], path: &str) -> Result<(), Failure> {
-    if path == "-" {
-        let whole = bytes.chunks_exact(element.size());
-        let values: Vec<String> = whole.map(|value| element.show(value)).collect();
-        return print(format!("{name}: {}\n", values.join(" ")).as_bytes());
-    }
-    let is_npy = Path::new(path).extension().is_some_and(|extension| extension == "npy");
-    let written = if is_npy { npy::write(element, bytes) } else { bytes.to_vec() };
-    std::fs::write(path, written).map_err(|error| Failure::new(ENVIRONMENT, format!("{path}: {error}")))
-}
-
-/// Prints to stdout.
-pub fn print(bytes: &[u8]) -> Result<(), Failure> {
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
-    written.map_err(|error| Failure::new(ENVIRONMENT, format!("standard output: {error}")))
 }

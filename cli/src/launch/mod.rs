@@ -2,6 +2,8 @@
 
 mod args;
 mod choose;
+mod dump;
+mod form;
 mod globals;
 mod kernarg;
 mod memory;
@@ -13,6 +15,7 @@ pub use choose::{choose, choose_on};
 
 use crate::args::Args;
 use crate::exit::{Failure, REFUSED, USAGE};
+use crate::input::Input;
 use crate::output::Unbuffered;
 use crate::run;
 use elf::container::Entry;
@@ -20,7 +23,7 @@ use elf::{CodeObject, Kernel, KernelKind};
 use globals::Globals;
 use loader::spec::{self, CheckError};
 use loader::{Gpu, GpuOptions, Image, ServiceOptions, Services, Shape, names};
-use memory::Memory;
+use memory::{Files, Memory};
 use runner::{Runner, Step};
 use std::path::Path;
 
@@ -30,6 +33,12 @@ const DIFFERS: u8 = 1;
 impl From<CheckError> for Failure {
     fn from(error: CheckError) -> Failure {
         Failure::new(USAGE, error.to_string())
+    }
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Failure {
+        usage(text)
     }
 }
 
@@ -48,7 +57,8 @@ pub fn run(args: &Args, launch: &LaunchArgs) -> Result<u8, Failure> {
 
 /// Runs one kernel.
 fn one(args: &Args, launch: &LaunchArgs, path: &Path, kernel: &str) -> Result<u8, Failure> {
-    let bytes = run::read(path)?;
+    let input = Input::new(args.timeout);
+    let bytes = run::read(path, &input)?;
     let contents = run::open(path, &bytes)?;
     let (tracer, faults) = run::tracer(args);
     let has = |entry: &Entry| CodeObject::parse(&entry.data).is_ok_and(|code| names::find(&code, kernel).is_ok());
@@ -58,10 +68,11 @@ fn one(args: &Args, launch: &LaunchArgs, path: &Path, kernel: &str) -> Result<u8
 
     let kernel = find(&code, kernel, path)?.clone();
     let shape = shape(&kernel, launch.group_size, launch.groups, launch.items)?;
-    // Everything is read and checked before memory is allocated.
-    let memory = Memory::read(&code, &kernel, launch)?;
-    let globals = Globals::read(&code, &launch.set_global, &launch.dump_global, Path::new(""))?;
+    // Everything is read and checked before memory is allocated, types before contents.
     spec::check(&kernel.metadata, &launch.arguments, |_| Ok::<_, Failure>(0))?;
+    let files = Files::of_command(input);
+    let globals = Globals::read(&code, &launch.set_global, &launch.dump_global, &files)?;
+    let memory = Memory::read(&code, &kernel, launch, &files)?;
 
     let options = GpuOptions {
         stack_size: args.stack_size,
@@ -71,7 +82,7 @@ fn one(args: &Args, launch: &LaunchArgs, path: &Path, kernel: &str) -> Result<u8
         ..GpuOptions::default()
     };
     let mut gpu = Gpu::open(&device, options)?;
-    let memory = memory.allocate(&device)?;
+    let mut memory = memory.allocate(&device)?;
     let values = spec::check(&kernel.metadata, &launch.arguments, |index| {
         memory.address(index).ok_or_else(|| usage(format!("argument {index} has no buffer")))
     })?;
@@ -95,11 +106,15 @@ fn one(args: &Args, launch: &LaunchArgs, path: &Path, kernel: &str) -> Result<u8
         runner.reserve(step.kernel, &step.shape)?;
     }
     for step in &steps {
+        // What the device does not allow is found before the first of them runs.
+        runner.segment(&image, &services, step)?;
+    }
+    for step in &steps {
         runner.run(&image, &mut services, step)?;
     }
-    let same = memory.finish(launch.tolerance.unwrap_or_default())?;
+    let same = memory.finish(launch.tolerance.unwrap_or_default());
     globals.dump(&image)?;
-    Ok(if same { 0 } else { DIFFERS })
+    Ok(if same? { 0 } else { DIFFERS })
 }
 
 fn services(args: &Args, launch: &LaunchArgs) -> ServiceOptions {
@@ -137,7 +152,12 @@ fn shape(
     };
     shape.ok_or_else(|| {
         usage(format!(
-            "--group-size {group:?}: a dimension of a work-group has 1 to 65535 work-items, one of the grid fewer than 2^32, the whole grid fewer than 2^64"
+            "a grid of {} in work-groups of {group:?}: a dimension of a work-group has 1 to 65535 work-items, one of the \
+             grid fewer than 2^32, the whole grid fewer than 2^64",
+            match groups {
+                Some(groups) => format!("{groups:?} work-groups"),
+                None => format!("{:?} work-items", items.unwrap_or([1; 3])),
+            }
         ))
     })
 }

@@ -2,13 +2,14 @@
 //!
 //! Everything is read and checked before memory is allocated: a mistake in the last launch is found before the first runs.
 
-use super::args::tolerance;
+use super::form::{self, Entered, Script};
 use super::globals::Globals;
-use super::memory::Memory;
+use super::memory::{Files, Memory, about};
 use super::runner::{Runner, Step};
 use super::{DIFFERS, LaunchArgs, choose, choose_on, find, of_kind, shape, usage};
 use crate::args::Args;
 use crate::exit::Failure;
+use crate::input::Input;
 use crate::output::Unbuffered;
 use crate::run;
 use elf::container::{Contents, Entry};
@@ -16,99 +17,9 @@ use elf::{CodeObject, Kernel, KernelKind};
 use kfd::Device;
 use loader::spec::{self, ArgSpec, BufferSpec, What};
 use loader::{Gpu, GpuOptions, Image, Services, Shape, names};
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The form that this version reads.
-const VERSION: u32 = 1;
-
-/// The file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Script {
-    version: u32,
-    /// Image of the launches that name none.
-    image: Option<PathBuf>,
-    /// Name and `TYPE[COUNT]=CONTENTS` of the buffers.
-    #[serde(default)]
-    buffers: BTreeMap<String, String>,
-    /// Undefined symbols: an address, or the name of a buffer.
-    #[serde(default)]
-    define: BTreeMap<String, String>,
-    /// In order.
-    launch: Vec<Entered>,
-    /// Buffers to write after the last launch, and where.
-    #[serde(default)]
-    dump: BTreeMap<String, String>,
-    /// Buffers to compare after the last launch, and with what.
-    #[serde(default)]
-    expect: BTreeMap<String, String>,
-    tolerance: Option<String>,
-}
-
-/// A launch.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Entered {
-    image: Option<PathBuf>,
-    kernel: String,
-    groups: Option<Size>,
-    items: Option<Size>,
-    group_size: Option<Size>,
-    #[serde(default)]
-    args: Vec<Argument>,
-    #[serde(default)]
-    dynamic_lds: u32,
-    repeat: Option<u32>,
-    #[serde(default)]
-    set_global: BTreeMap<String, Argument>,
-    #[serde(default)]
-    dump_global: Vec<String>,
-}
-
-/// One to three dimensions.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Size {
-    One(u32),
-    Many(Vec<u32>),
-}
-
-impl Size {
-    fn dimensions(&self) -> Result<[u32; 3], String> {
-        let given = match self {
-            Size::One(size) => std::slice::from_ref(size),
-            Size::Many(sizes) => sizes,
-        };
-        let mut sizes = [1; 3];
-        if given.is_empty() || given.len() > 3 || given.contains(&0) {
-            return Err(format!("{given:?} is not a size: 1 to 3 numbers of 1 or more are"));
-        }
-        sizes[..given.len()].copy_from_slice(given);
-        Ok(sizes)
-    }
-}
-
-/// A number, the name of a buffer, or an argument as `--arg` has it.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Argument {
-    Integer(i64),
-    Float(f64),
-    Text(String),
-}
-
-impl Argument {
-    fn text(&self) -> String {
-        match self {
-            Argument::Integer(value) => value.to_string(),
-            Argument::Float(value) => format!("{value:?}"),
-            Argument::Text(text) => text.clone(),
-        }
-    }
-}
 
 /// A launch that fits its kernel.
 struct Planned<'c> {
@@ -125,20 +36,26 @@ struct Planned<'c> {
 
 /// Runs the launches of a file.
 pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure> {
-    let about = |text: &dyn std::fmt::Display| usage(format!("{}: {text}", path.display()));
-    let bytes = run::read(path)?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| about(&"is not text"))?;
-    let script: Script = toml::from_str(text).map_err(|error| about(&error))?;
-    if script.version != VERSION {
-        return Err(about(&format!("version {} of the form is not known; this is version {VERSION}", script.version)));
-    }
-    if script.launch.is_empty() {
-        return Err(about(&"it has no [[launch]]"));
-    }
+    let of_file = |failure: Failure| about(&path.display().to_string(), failure);
+    let input = Input::new(args.timeout);
+    let bytes = run::read_as(path, &input, "a script")?;
+    let text = std::str::from_utf8(&bytes)
+        .map_err(|error| usage(format!("{}: is not text: byte {} is no UTF-8", path.display(), error.valid_up_to())))?;
+    let script = form::read(text).map_err(|error| of_file(usage(error)))?;
+    let of_launch = |index: usize| {
+        let kernel = script.launch.get(index).map_or("", |launch| launch.kernel.as_str());
+        let title = form::title(index, kernel);
+        // Some say themselves which kernel it is.
+        let own = format!("kernel {kernel}: ");
+        move |failure: Failure| {
+            let text = failure.text.strip_prefix(&own).unwrap_or(&failure.text).to_owned();
+            of_file(about(&title, Failure { text, ..failure }))
+        }
+    };
     let base = path.parent().unwrap_or(Path::new(""));
-    let paths = images(&script, base).map_err(|error| about(&error))?;
+    let (paths, places) = images(&script, base);
 
-    let files: Vec<run::Bytes> = paths.iter().map(|path| run::read(path)).collect::<Result<_, _>>()?;
+    let files: Vec<run::Bytes> = paths.iter().map(|path| run::read(path, &input)).collect::<Result<_, _>>()?;
     let contents: Vec<Contents> =
         paths.iter().zip(&files).map(|(path, bytes)| run::open(path, bytes)).collect::<Result<_, _>>()?;
     let (tracer, faults) = run::tracer(args);
@@ -148,8 +65,9 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
         let kernels: Vec<&str> = script
             .launch
             .iter()
-            .filter(|l| at(&paths, &script, l, base) == Some(index))
-            .map(|l| l.kernel.as_str())
+            .zip(&places)
+            .filter(|(_, place)| **place == index)
+            .map(|(launch, _)| launch.kernel.as_str())
             .collect();
         let has = |entry: &Entry| {
             CodeObject::parse(&entry.data).is_ok_and(|code| kernels.iter().all(|name| names::find(&code, name).is_ok()))
@@ -164,39 +82,48 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
         };
         codes.push(run::parse(path, entry)?);
     }
-    let Some(device) = device else { return Err(about(&"it has no image")) };
+    let Some(device) = device else { return Err(of_file(usage("it has no image"))) };
     for (path, code) in paths.iter().zip(&codes) {
         run::tell(args, path, code, &device);
     }
 
-    let mut memory = Memory::new(base);
+    // Types and names first, then contents, which may be large.
+    let files = Files::of_script(base, input);
+    let mut specs = BTreeMap::new();
     for (name, text) in &script.buffers {
-        let spec: BufferSpec = text.parse().map_err(|error| about(&format!("buffer {name}: {error}")))?;
+        let what = format!("buffer {name}");
+        let spec: BufferSpec = text.parse().map_err(|error| of_file(about(&what, usage(error))))?;
         if name.parse::<ArgSpec>().is_ok() {
-            return Err(about(&format!("buffer {name}: that name reads as an argument")));
+            return Err(of_file(usage(format!("{what}: that name reads as an argument"))));
         }
-        memory.add(None, name.clone(), None, &spec, &format!("buffer {name}"))?;
+        specs.insert(name.clone(), spec);
     }
-    for (symbol, what) in &script.define {
-        let code = codes.iter().find(|code| code.symbol(symbol).is_some()).or(codes.first());
-        if let Some(code) = code {
-            memory.define(code, symbol, what)?;
+    let mut known = specs.clone();
+    for (symbol, what) in script.define.iter().filter(|(_, what)| what.contains('[')) {
+        if let Ok(spec) = what.parse::<BufferSpec>()
+            && !specs.contains_key(what)
+        {
+            known.entry(symbol.clone()).or_insert(spec);
         }
+    }
+    let mut planned = Vec::new();
+    for (index, (entered, image)) in script.launch.iter().zip(&places).enumerate() {
+        let plan = plan(entered, *image, &codes[*image], &paths[*image], &known, &files);
+        planned.push(plan.map_err(of_launch(index))?);
+    }
+    let mut memory = Memory::new(files);
+    for (name, spec) in &specs {
+        memory.add(None, name.clone(), None, spec, &format!("buffer {name}")).map_err(of_file)?;
+    }
+    let all: Vec<&CodeObject> = codes.iter().collect();
+    for (symbol, what) in &script.define {
+        memory.define(&all, symbol, what).map_err(of_file)?;
     }
     for (which, to) in &script.dump {
-        memory.dump(which, to)?;
+        memory.dump(which, to).map_err(of_file)?;
     }
     for (which, what) in &script.expect {
-        memory.expect(which, what)?;
-    }
-    let tolerance = script.tolerance.as_deref().map(tolerance).transpose().map_err(|error| about(&error))?;
-    let mut planned = Vec::new();
-    for (index, entered) in script.launch.iter().enumerate() {
-        let image = at(&paths, &script, entered, base).unwrap_or_default();
-        let plan = plan(entered, image, &codes[image], &paths[image], &memory, base);
-        planned.push(plan.map_err(|failure| {
-            Failure::new(failure.status, format!("{}: launch {index}: {}", path.display(), failure.text))
-        })?);
+        memory.expect(which, what).map_err(of_file)?;
     }
 
     let largest = planned.iter().map(|planned| planned.kernel.metadata.kernarg_segment_size).max().unwrap_or(0);
@@ -208,7 +135,7 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
         ..GpuOptions::default()
     };
     let mut gpu = Gpu::open(&device, options)?;
-    let memory = memory.allocate(&device)?;
+    let mut memory = memory.allocate(&device)?;
     let images: Vec<Image> =
         codes.into_iter().map(|code| Image::load(&device, code, &memory.bindings, 0)).collect::<Result<_, _>>()?;
     let of_all =
@@ -229,11 +156,11 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
     for kernel in before.iter().chain(&after).flatten() {
         runner.reserve(kernel, &Step::once(kernel).shape)?;
     }
-    for planned in &planned {
-        runner.reserve(&planned.kernel, &planned.shape)?;
+    for (index, planned) in planned.iter().enumerate() {
+        runner.reserve(&planned.kernel, &planned.shape).map_err(of_launch(index))?;
     }
     let mut steps = Vec::new();
-    for planned in &planned {
+    for (number, planned) in planned.iter().enumerate() {
         let values = spec::check(&planned.kernel.metadata, &planned.arguments, |index| {
             let name = planned.buffers.get(index).and_then(Option::as_deref);
             let address = name.and_then(|name| memory.address_of(name));
@@ -248,7 +175,7 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
             dump_kernarg: launch.dump_kernarg,
         };
         // What the device does not allow is found before the first of them runs.
-        runner.segment(&images[planned.image], &services[planned.image], &step)?;
+        runner.segment(&images[planned.image], &services[planned.image], &step).map_err(of_launch(number))?;
         steps.push(step);
     }
     for (index, kernel) in before.iter().enumerate() {
@@ -256,10 +183,10 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
             runner.run(&images[index], &mut services[index], &Step::once(kernel))?;
         }
     }
-    for (planned, step) in planned.iter().zip(&steps) {
+    for (index, (planned, step)) in planned.iter().zip(&steps).enumerate() {
         let image = &images[planned.image];
         planned.globals.set(image)?;
-        runner.run(image, &mut services[planned.image], step)?;
+        runner.run(image, &mut services[planned.image], step).map_err(of_launch(index))?;
         planned.globals.dump(image)?;
     }
     for (index, kernel) in after.iter().enumerate() {
@@ -267,27 +194,25 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
             runner.run(&images[index], &mut services[index], &Step::once(kernel))?;
         }
     }
-    let same = memory.finish(tolerance.unwrap_or_default())?;
+    let same = memory.finish(script.tolerance.unwrap_or_default())?;
     Ok(if same { 0 } else { DIFFERS })
 }
 
-/// The images, each once.
-fn images(script: &Script, base: &Path) -> Result<Vec<PathBuf>, String> {
-    let mut paths = Vec::new();
-    for (index, launch) in script.launch.iter().enumerate() {
-        let image = launch.image.as_ref().or(script.image.as_ref());
-        let image = base.join(image.ok_or_else(|| format!("launch {index}: neither it nor the file has an image"))?);
-        if !paths.contains(&image) {
-            paths.push(image);
+/// The images, each once, and which of them each launch runs. Two paths may lead to one file.
+fn images(script: &Script, base: &Path) -> (Vec<PathBuf>, Vec<usize>) {
+    let (mut paths, mut files, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for launch in &script.launch {
+        let path = base.join(&launch.image);
+        // What is not there is told when it is read.
+        let file = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let place = files.iter().position(|other| *other == file).unwrap_or(files.len());
+        if place == files.len() {
+            files.push(file);
+            paths.push(path);
         }
+        places.push(place);
     }
-    Ok(paths)
-}
-
-/// Which of them a launch runs.
-fn at(paths: &[PathBuf], script: &Script, launch: &Entered, base: &Path) -> Option<usize> {
-    let image = base.join(launch.image.as_ref().or(script.image.as_ref())?);
-    paths.iter().position(|path| *path == image)
+    (paths, places)
 }
 
 /// Checks a launch against its kernel and the buffers there are.
@@ -296,25 +221,16 @@ fn plan<'c>(
     image: usize,
     code: &CodeObject<'c>,
     path: &Path,
-    memory: &Memory,
-    base: &Path,
+    buffers: &BTreeMap<String, BufferSpec>,
+    files: &Files,
 ) -> Result<Planned<'c>, Failure> {
     let kernel = find(code, &entered.kernel, path)?.clone();
-    let size = |size: &Option<Size>, name: &str| {
-        let size = size.as_ref().map(Size::dimensions).transpose();
-        size.map_err(|error| usage(format!("{name}: {error}")))
-    };
-    let (groups, items) = (size(&entered.groups, "groups")?, size(&entered.items, "items")?);
-    if groups.is_some() == items.is_some() {
-        return Err(usage("it needs a grid: groups or items, and not both"));
-    }
-    let shape = shape(&kernel, size(&entered.group_size, "group-size")?, groups, items)?;
-    let (mut arguments, mut buffers) = (Vec::new(), Vec::new());
-    for (index, argument) in entered.args.iter().enumerate() {
-        let text = argument.text();
-        if let Some(spec) = memory.spec(&text) {
+    let shape = shape(&kernel, entered.group_size, entered.groups, entered.items)?;
+    let (mut arguments, mut names) = (Vec::new(), Vec::new());
+    for (index, text) in entered.args.iter().enumerate() {
+        if let Some(spec) = buffers.get(text) {
             arguments.push(ArgSpec { text: text.clone(), what: What::Buffer(spec.clone()) });
-            buffers.push(Some(text));
+            names.push(Some(text.clone()));
             continue;
         }
         let spec: ArgSpec =
@@ -323,74 +239,10 @@ fn plan<'c>(
             return Err(usage(format!("argument {index}, '{text}': give it a name under [buffers] and write that")));
         }
         arguments.push(spec);
-        buffers.push(None);
+        names.push(None);
     }
     spec::check(&kernel.metadata, &arguments, |_| Ok::<_, Failure>(0))?;
-    let set: Vec<(String, String)> =
-        entered.set_global.iter().map(|(name, value)| (name.clone(), value.text())).collect();
-    let globals = Globals::read(code, &set, &entered.dump_global, base)?;
-    let repeat = entered.repeat.unwrap_or(1);
-    if repeat == 0 {
-        return Err(usage("repeat is 0, 1 or more is possible"));
-    }
-    Ok(Planned { image, kernel, shape, arguments, buffers, dynamic_lds: entered.dynamic_lds, repeat, globals })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const WHOLE: &str = r#"
-version = 1
-image = "a.co"
-tolerance = "1e-3,2"
-[buffers]
-x = "f32[4]=iota"
-[define]
-symbol = "x"
-[[launch]]
-kernel = "k"
-groups = [2, 3]
-group-size = 64
-args = ["x", 2.0, -1, "u32:5"]
-dynamic-lds = 128
-repeat = 3
-set-global = { counter = 41, text = "hex:00" }
-dump-global = ["counter:u32"]
-[[launch]]
-image = "b.co"
-kernel = "l"
-items = 100
-[dump]
-x = "-"
-[expect]
-x = "x.npy"
-"#;
-
-    #[test]
-    fn a_whole_file() {
-        let script: Script = toml::from_str(WHOLE).unwrap();
-        assert_eq!(images(&script, Path::new("/f")), Ok(vec!["/f/a.co".into(), "/f/b.co".into()]));
-        let launch = &script.launch[0];
-        let texts: Vec<String> = launch.args.iter().map(Argument::text).collect();
-        assert_eq!(texts, ["x", "2.0", "-1", "u32:5"]);
-        assert_eq!(launch.groups.as_ref().unwrap().dimensions(), Ok([2, 3, 1]));
-    }
-
-    #[test]
-    fn what_is_not_known_is_refused() {
-        for (from, to, words) in [
-            ("repeat = 3", "repeats = 3", "unknown field `repeats`"),
-            ("[dump]", "[dumps]", "unknown field `dumps`"),
-            ("dynamic-lds = 128", "dynamic-lds = -1", "dynamic-lds"),
-            ("kernel = \"k\"", "", "missing field `kernel`"),
-            ("version = 1", "", "missing field `version`"),
-        ] {
-            let error = toml::from_str::<Script>(&WHOLE.replace(from, to)).unwrap_err().to_string();
-            assert!(error.contains(words), "{words}: {error}");
-        }
-        for size in [Size::One(0), Size::Many(vec![]), Size::Many(vec![1; 4]), Size::Many(vec![2, 0])] {
-            assert!(size.dimensions().is_err(), "{size:?}");
-        }
-    }
+    let globals = Globals::read(code, &entered.set_global, &entered.dump_global, files)?;
+    let (dynamic_lds, repeat) = (entered.dynamic_lds, entered.repeat);
+    Ok(Planned { image, kernel, shape, arguments, buffers: names, dynamic_lds, repeat, globals })
 }

@@ -10,7 +10,7 @@
 //! | `local:256` | LDS bytes for a `dynamic_shared_pointer` |
 //!
 //! Types are `i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64`. A buffer starts as `zeros`, `iota`, `fill:VALUE`,
-//! `rand:SEED` (integers over their range, floats in 0 to 1), `1,2,3` or `@FILE` (`.npy`, else raw bytes). `in:` in front
+//! `rand:SEED` (integers over their range, floats in 0 to 1), `1,2,3` or `@FILE` (NumPy's `.npy`, else raw bytes). `in:` in front
 //! of a buffer says that the kernel must leave it as it is, `out:` that its contents are wanted.
 
 mod buffer;
@@ -19,7 +19,7 @@ mod compare;
 mod element;
 pub mod npy;
 
-pub use buffer::{BufferSpec, Direction, Init};
+pub use buffer::{BufferSpec, Contents, Direction, Init};
 pub use check::{CheckError, check, describe, show, types};
 pub use compare::{Differences, Tolerance, compare};
 pub use element::Element;

@@ -4,8 +4,17 @@ use super::Element;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
+/// Most bytes in front of the elements: magic, version, a length of 16 bits and as much as that can say. Version 2 allows
+/// for more and needs it for structures of very many fields only.
+pub(super) const LONGEST_HEADER: u64 = 10 + 0xffff;
+
+/// Whether bytes are such a file.
+pub fn is_npy(file: &[u8]) -> bool {
+    file.starts_with(MAGIC)
+}
+
 /// The elements of a file, which must be of this type, in C order.
-pub fn read(file: &[u8], element: Element) -> Result<Vec<u8>, String> {
+pub fn read(file: &[u8], element: Element) -> Result<&[u8], String> {
     let rest = file.strip_prefix(MAGIC).ok_or("not a NumPy file")?;
     let (&[major, _], rest) = rest.split_first_chunk::<2>().ok_or("the file ends inside its header")?;
     let (length, rest) = match major {
@@ -23,8 +32,11 @@ pub fn read(file: &[u8], element: Element) -> Result<Vec<u8>, String> {
     if element.npy() != Some(&descr) && !raw {
         return Err(format!("its elements are '{descr}', {} is '{}'", element.name(), element.npy().unwrap_or("<u2")));
     }
-    if value(&header, "fortran_order").is_some_and(|order| order.starts_with("True")) {
-        return Err("its elements are in Fortran order, C order is needed".to_owned());
+    let order = value(&header, "fortran_order").ok_or("the header has no 'fortran_order'")?;
+    match order.split([',', '}']).next().unwrap_or_default().trim_end() {
+        "False" => {}
+        "True" => return Err("its elements are in Fortran order, C order is needed".to_owned()),
+        order => return Err(format!("its 'fortran_order' is {order}, False is needed")),
     }
     let shape = value(&header, "shape").and_then(|text| text.strip_prefix('(')).ok_or("the header has no 'shape'")?;
     let mut count = 1u64;
@@ -34,7 +46,7 @@ pub fn read(file: &[u8], element: Element) -> Result<Vec<u8>, String> {
     }
     let bytes = count.checked_mul(element.size() as u64).and_then(|bytes| usize::try_from(bytes).ok());
     let data = bytes.and_then(|bytes| data.get(..bytes));
-    data.map(<[u8]>::to_vec).ok_or_else(|| format!("the file ends before its {count} elements do"))
+    data.ok_or_else(|| format!("the file ends before its {count} elements do"))
 }
 
 /// What follows a key of the header.
@@ -43,9 +55,9 @@ fn value<'h>(header: &'h str, key: &str) -> Option<&'h str> {
     Some(rest.trim_start().strip_prefix(':')?.trim_start())
 }
 
-/// A file of one dimension. Elements that NumPy does not have are written as unsigned integers.
-pub fn write(element: Element, bytes: &[u8]) -> Vec<u8> {
-    let count = bytes.len() / element.size();
+/// What stands in front of `count` elements of one dimension. Elements that NumPy does not have are written as unsigned
+/// integers.
+pub fn header(element: Element, count: u64) -> Vec<u8> {
     let descr = element.npy().unwrap_or("<u2");
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({count},), }}");
     // The data start at a multiple of 64.
@@ -54,7 +66,7 @@ pub fn write(element: Element, bytes: &[u8]) -> Vec<u8> {
     }
     header.push('\n');
     let length = (header.len() as u16).to_le_bytes();
-    [MAGIC, &[1, 0], &length, header.as_bytes(), bytes].concat()
+    [MAGIC, &[1, 0], &length, header.as_bytes()].concat()
 }
 
 #[cfg(test)]
@@ -65,20 +77,32 @@ mod tests {
     fn files_come_back() {
         for element in [Element::I8, Element::U16, Element::F16, Element::Bf16, Element::F64] {
             let bytes: Vec<u8> = (0..3 * element.size() as u8).collect();
-            let file = write(element, &bytes);
+            let file = [header(element, 3), bytes.clone()].concat();
             assert_eq!((file.len() - bytes.len()) % 64, 0);
-            assert_eq!(read(&file, element), Ok(bytes));
+            assert_eq!(read(&file, element), Ok(&bytes[..]));
         }
     }
 
     #[test]
     fn what_cannot_be_used_is_refused() {
-        let file = write(Element::F32, &[0; 12]);
+        let file = [header(Element::F32, 3), vec![0; 12]].concat();
         assert!(read(&file, Element::I32).unwrap_err().contains("'<f4'"));
         for length in 0..file.len() {
             assert!(read(&file[..length], Element::F32).is_err(), "{length}");
         }
-        let fortran = String::from_utf8_lossy(&file).replace("False", "True ");
-        assert!(read(fortran.as_bytes(), Element::F32).is_err());
+        for (from, to, words) in [
+            (&b"False"[..], &b"True "[..], "Fortran order"),
+            (b"False", b"Maybe", "'fortran_order' is Maybe"),
+            (b"False", b"Falso", "'fortran_order' is Falso"),
+            (b"fortran_order", b"fortran_ardor", "no 'fortran_order'"),
+            (b"shape", b"shade", "no 'shape'"),
+            (b"descr", b"descs", "no 'descr'"),
+        ] {
+            let mut changed = file.clone();
+            let at = file.windows(from.len()).position(|window| window == from).unwrap();
+            changed[at..at + to.len()].copy_from_slice(to);
+            let error = read(&changed, Element::F32).unwrap_err();
+            assert!(error.contains(words), "{words}: {error}");
+        }
     }
 }
