@@ -47,8 +47,8 @@ const APERTURE_ADVICE: &str = "look for a pointer to LDS or scratch that is used
                                more than 48 bits, an atomic that is not aligned";
 const ILLEGAL_ADVICE: &str = "the image is for another processor, or the program ran into data: `kfdrun inspect` shows \
                               what it was built for";
-const TRAP_ADVICE: &str = "s_trap 2 is what abort(), __builtin_trap and a failed assertion end in; look at the source \
-                           line, and at what was printed before";
+const TRAP_ADVICE: &str = "s_trap 2 is what __builtin_trap ends in, and abort() and failed assertions of programs without \
+                           a libc; look at the source line, and at what was printed before";
 const DMESG_ADVICE: &str = "look at dmesg | grep -iE 'amdgpu|kfd'; queues of before never run again, so start anew";
 
 /// The bits, lowest first.

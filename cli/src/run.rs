@@ -225,7 +225,10 @@ fn program(args: &Args, command: &[OsString]) -> Result<u8, Failure> {
             }
             Ok((value & 255) as u8)
         }
-        Ending::Aborted => Ok(ABORT),
+        Ending::Aborted => {
+            say("the program called abort()");
+            Ok(ABORT)
+        }
     }
 }
 

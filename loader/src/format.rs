@@ -247,10 +247,8 @@ pub fn render(spec: &Spec, star: &[i32], value: &Value, out: &mut Vec<u8>) {
             }
             b'c' => pad(&[*bits as u8], width as usize, flags.contains('-'), out),
             b'n' => {}
-            b'p' => {
-                let text = if *bits == 0 { "(nil)".to_owned() } else { format!("{bits:#x}") };
-                pad(text.as_bytes(), width as usize, flags.contains('-'), out);
-            }
+            b'p' if *bits == 0 => pad(b"(nil)", width as usize, flags.contains('-'), out),
+            b'p' => number(&format!("{flags}#"), width, precision, "ll", b'x', Number::Unsigned(*bits), out),
             b'b' | b'B' => {
                 let value = unsigned(spec.length, *bits);
                 let prefix = match (flags.contains('#') && value != 0, spec.conversion) {
@@ -423,6 +421,8 @@ mod tests {
         assert_eq!(one("%a", &[], Value::Float(3.25)), "0x1.ap+1");
         assert_eq!(one("%g", &[], Value::Float(1e20)), "1e+20");
         assert_eq!(one("%p", &[], bits(0x1234)), "0x1234");
+        assert_eq!(one("%010p|%.8p|%-8p|%8p", &[], bits(0xdead)), "0x0000dead|0x0000dead|0xdead  |  0xdead");
+        assert_eq!(one("%p|%8p", &[], bits(0)), "(nil)|   (nil)");
         assert_eq!(one("%#b", &[], bits(5)), "0b101");
         assert_eq!(one("%08b", &[], bits(5)), "00000101");
         assert_eq!(one("100%%", &[], bits(0)), "100%");

@@ -3,7 +3,7 @@
 use super::kernarg;
 use crate::args::Args;
 use crate::exit::Failure;
-use crate::output::{clear_progress, note, say};
+use crate::output::{self, clear_progress, note, say};
 use crate::run;
 use elf::Kernel;
 use kfd::Device;
@@ -46,6 +46,7 @@ impl<'k, 'c> Step<'k, 'c> {
 impl<'a> Runner<'a> {
     /// The time starts now.
     pub fn new(args: &'a Args, device: &Arc<Device>, gpu: Gpu) -> Runner<'a> {
+        output::start(args.timeout);
         let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
         Runner { args, device: device.clone(), gpu, deadline }
     }

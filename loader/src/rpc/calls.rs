@@ -490,7 +490,11 @@ async fn printf(port: &Port, shared: &Rc<RefCell<Shared>>, number: u32) {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Spec(spec) => {
                     if let Some((star, value)) = values.next() {
-                        format::render(spec, star, value, &mut out);
+                        // LLVM's libc prints a null pointer as it prints a string.
+                        let null = Value::Text(Some(b"(nullptr)".to_vec()));
+                        let is_null = spec.conversion == b'p' && *value == Value::Bits(0);
+                        let spec = &if is_null { Spec { precision: None, ..spec.clone() } } else { spec.clone() };
+                        format::render(spec, star, if is_null { &null } else { value }, &mut out);
                     }
                 }
             }

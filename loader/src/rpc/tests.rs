@@ -375,6 +375,15 @@ fn printf_to_either_output_with_packed_and_aligned_arguments() {
     assert_eq!(*device.written.borrow(), (expected.clone(), expected));
 }
 
+/// As LLVM's libc prints it on the device, in `snprintf`.
+#[test]
+fn a_null_pointer_is_printed_as_llvm_does() {
+    let mut device = Device::new(Abi::Llvm19, 64);
+    let block = [0u64, 0xdead, 0].map(u64::to_le_bytes).concat();
+    assert_eq!(device.printf(24, None, b"%p %p %11p\0", &block), (24, 9 + 1 + 6 + 1 + 11));
+    assert_eq!(device.written.borrow().0, b"(nullptr) 0xdead   (nullptr)");
+}
+
 #[test]
 fn a_read_that_waits_keeps_no_other_call_waiting() {
     use std::io::Write;

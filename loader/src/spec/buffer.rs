@@ -107,7 +107,16 @@ impl Init {
         let size = element.size() as u64;
         let source = match self {
             Init::Zeros => Source::Zeros,
-            Init::Iota => Source::Iota,
+            Init::Iota => {
+                // Integers wrap; a float that should count would become infinite.
+                let last = count.unwrap_or_default().saturating_sub(1);
+                if element.is_float() && element.to_f64(&element.float_bytes(last as f64)).is_infinite() {
+                    return Err(
+                        format!("iota to {last} does not fit {}: it would become infinite", element.name()).into()
+                    );
+                }
+                Source::Iota
+            }
             Init::Fill(value) => Source::Fill(value.clone()),
             Init::Random(seed) => Source::Random(*seed),
             Init::Values(bytes) => Source::Bytes(bytes.clone()),
@@ -287,6 +296,7 @@ mod tests {
             assert_eq!(bytes(&format!("u16[]=@{file}")), Ok(vec![1, 0, 2, 0, 3, 0]), "the start of a file tells");
         }
         assert_eq!(bytes("f16[3]=iota"), Ok(vec![0, 0, 0, 0x3c, 0, 0x40]));
+        assert!(bytes("f16[65520]=iota").is_ok() && bytes("f16[65521]=iota").unwrap_err().contains("infinite"));
         assert_eq!(bytes("f64[2]=iota"), Ok([0f64.to_le_bytes(), 1f64.to_le_bytes()].concat()));
         assert_eq!(bytes("u64[4]=rand:1"), bytes("u64[4]=rand:1"));
         assert_ne!(bytes("u64[4]=rand:1"), bytes("u64[4]=rand:2"));

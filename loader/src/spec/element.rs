@@ -153,11 +153,6 @@ impl Element {
         Ok(values?.concat())
     }
 
-    /// The bytes of a small whole number, wrapped to the type: what `iota` counts.
-    pub fn count_bytes(self, value: u64) -> Vec<u8> {
-        if self.is_float() { self.float_bytes(value as f64) } else { value.to_le_bytes()[..self.size()].to_vec() }
-    }
-
     /// The nearest float of the type.
     pub fn float_bytes(self, value: f64) -> Vec<u8> {
         match self {

@@ -65,7 +65,7 @@ fn several_reasons_at_once() {
       exception 20 (EC_QUEUE_PACKET_UNSUPPORTED): the packet type is not supported; ROCR: HSA_STATUS_ERROR_INVALID_PACKET_FORMAT (0x1009)
       the driver does not tell the pc, the instruction or the lanes
       do: `kfdrun explain packet BYTES` checks the packet; a header that is stored before the other 60 bytes gives this error now and then
-      do: s_trap 2 is what abort(), __builtin_trap and a failed assertion end in; look at the source line, and at what was printed before
+      do: s_trap 2 is what __builtin_trap ends in, and abort() and failed assertions of programs without a libc; look at the source line, and at what was printed before
       do: the firmware or the kernel is newer than the tables here: please report the bits
       do: the same launch on an emulated GPU (--device emu) names instruction, lanes and source line
     ");
