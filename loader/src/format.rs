@@ -33,9 +33,9 @@ pub enum Length {
     HalfLong,
     /// `L`.
     LongDouble,
-    /// `w8` to `w64`: so many bits.
+    /// `w8`, `w16` and so on: so many bits, from 1 to 64.
     Bits(u32),
-    /// `wf8` to `wf64`: the fast type of at least so many bits.
+    /// `wf8`, `wf16` and so on: the fast type of at least so many bits.
     FastBits(u32),
 }
 
@@ -186,8 +186,8 @@ fn parse_spec(bytes: &[u8]) -> Option<(Spec, usize)> {
     at += used;
     let length = match length {
         Length::Bits(_) | Length::FastBits(_) => match amount(&mut at) {
-            Some(Amount::Fixed(bits @ (8 | 16 | 32 | 64))) if used == 1 => Length::Bits(bits),
-            Some(Amount::Fixed(bits @ (8 | 16 | 32 | 64))) => Length::FastBits(bits),
+            Some(Amount::Fixed(bits @ 1..)) if used == 1 => Length::Bits(bits.min(64)),
+            Some(Amount::Fixed(bits @ 1..)) => Length::FastBits(bits.min(64)),
             _ => return None,
         },
         length => length,
@@ -282,9 +282,10 @@ pub fn render(spec: &Spec, star: &[i32], value: &Value, out: &mut Vec<u8>) {
 /// The argument of a signed conversion.
 fn signed(length: Length, bits: u64) -> i64 {
     match length {
-        Length::Char | Length::Bits(8) => bits as i8 as i64,
-        Length::Short | Length::Bits(16) => bits as i16 as i64,
-        Length::None | Length::HalfLong | Length::Bits(32) | Length::FastBits(8..=32) => bits as i32 as i64,
+        Length::Char => bits as i8 as i64,
+        Length::Short => bits as i16 as i64,
+        Length::None | Length::HalfLong | Length::FastBits(..=32) => bits as i32 as i64,
+        Length::Bits(width @ 1..=63) => (bits << (64 - width)) as i64 >> (64 - width),
         _ => bits as i64,
     }
 }
@@ -292,9 +293,10 @@ fn signed(length: Length, bits: u64) -> i64 {
 /// The argument of an unsigned conversion.
 fn unsigned(length: Length, bits: u64) -> u64 {
     match length {
-        Length::Char | Length::Bits(8) => bits as u8 as u64,
-        Length::Short | Length::Bits(16) => bits as u16 as u64,
-        Length::None | Length::HalfLong | Length::Bits(32) | Length::FastBits(8..=32) => bits as u32 as u64,
+        Length::Char => bits as u8 as u64,
+        Length::Short => bits as u16 as u64,
+        Length::None | Length::HalfLong | Length::FastBits(..=32) => bits as u32 as u64,
+        Length::Bits(width @ 1..=63) => bits & ((1 << width) - 1),
         _ => bits,
     }
 }
@@ -374,7 +376,8 @@ mod tests {
             [4, 4, 8, 4, 8]
         );
         assert_eq!((size("%Ld"), size("%Lx"), size("%Lf")), (Some(8), Some(8), Some(8)));
-        assert_eq!((size("%w7d"), size("%wd"), size("%w128d")), (None, None, None));
+        assert_eq!((size("%w7d"), size("%w0d"), size("%wd"), size("%w128d")), (Some(4), None, None, Some(8)));
+        assert_eq!(one("%w7d %w7u %w128d", &[], Value::Bits(0xff)), "-1 127 255");
         assert_eq!(one("%w8d", &[], Value::Bits(0x1ff)), "-1");
         assert_eq!(one("%w64d", &[], Value::Bits(1 << 40)), "1099511627776");
         assert_eq!(one("%wf8u", &[], Value::Bits(0x1ff)), "511");
