@@ -78,11 +78,14 @@ fn main() {
         report(&format!("sum.{target}"), &own(&format!("sum.{target}")), &["20", "22"]);
         report(&format!("hello.{target}"), &own(&format!("hello.{target}")), &["a", "b"]);
     }
-    println!("\nA remote call, by the GPU's clock (tests/programs/latency.c):\n");
-    for target in ["gfx90a", "gfx1100"] {
+    println!("\nA remote call, by the GPU's clock (tests/programs/latency.c), without and with a doorbell (rpc23):\n");
+    for target in ["gfx90a", "gfx1100", "rpc23.gfx90a", "rpc23.gfx1100"] {
         let output = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
             .args(["--device", "emu"])
-            .arg(own(&format!("latency.{target}")))
+            .arg(own(&match target.starts_with("rpc") {
+                true => format!("latency-{target}"),
+                false => format!("latency.{target}"),
+            }))
             .stderr(Stdio::inherit())
             .output();
         let text = output.map_or_else(|error| error.to_string(), |o| String::from_utf8_lossy(&o.stdout).into_owned());

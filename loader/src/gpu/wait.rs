@@ -16,6 +16,8 @@ const DROWSY: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 const SPIN: Duration = Duration::from_micros(50);
 /// The same after it has served the kernel, which may go on to the next call.
 const SERVED_SPIN: Duration = Duration::from_micros(150);
+/// How long it then looks without letting other threads have its processor.
+const YIELD: Duration = Duration::from_micros(5);
 /// Longest time between looks at the fault events.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -31,6 +33,7 @@ impl Gpu {
         let start = Instant::now();
         let signal_va = self.signal_va();
         let mut looked = start;
+        let mut yielded = start;
         let mut idle_since = start;
         let mut nap = NAP.0;
         let mut spin = SPIN;
@@ -67,6 +70,11 @@ impl Gpu {
                 Pending::Sleep(longest) => Some(longest.min(timeout.map_or(longest, |limit| limit - elapsed))),
             };
             if idle_since.elapsed() < spin {
+                // The thread that woke this one may wait for its processor: an emulated GPU's is one of this machine.
+                if spin == SERVED_SPIN && yielded.elapsed() >= YIELD {
+                    std::thread::yield_now();
+                    yielded = Instant::now();
+                }
                 std::hint::spin_loop();
                 continue;
             }
