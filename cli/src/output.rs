@@ -48,7 +48,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     written.map_err(|error| unwritable(error.raw_os_error().unwrap_or_default()))
 }
 
-/// As [`print`], with an end of line.
+/// As [`print()`], with an end of line.
 pub fn print_line(text: impl std::fmt::Display) -> Result<(), Failure> {
     print(&format!("{text}\n"))
 }

@@ -1,7 +1,7 @@
 //! Records that can be read in more than one way: each string lies in one of two forms, and only the record's length
 //! tells which.
 //!
-//! [`Readings`] goes through a record's arguments once and keeps each way to have read them so far. Ways that stand
+//! `Readings` goes through a record's arguments once and keeps each way to have read them so far. Ways that stand
 //! at the same byte go on alike, so only the best of them is kept and the cost stays small. The best is the one with
 //! the fewest unlikely arguments, then with the fewest strings in their rare form, then with the common form first.
 

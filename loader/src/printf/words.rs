@@ -3,7 +3,7 @@
 //!
 //! A null pointer for `%s` is a word of zero over hostcall. In a record of the buffer it takes no bytes, so that only
 //! the record's length says that a string is missing, and which one may stay open: "abc" and null for `%s %s` look
-//! like null and "abc". A record is read so that its arguments take its length ([`Readings`]). Of several readings
+//! like null and "abc". A record is read so that its arguments take its length (`Readings`). Of several readings
 //! the one with the fewest unlikely arguments is taken, then the one with the fewest null pointers. Unlikely are
 //! strings with control characters or what is not UTF-8, strings behind whose NUL there is neither zero nor what the
 //! buffer was filled with, and integers of at most 32 bits with bits above. A tie is reported.
