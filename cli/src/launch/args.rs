@@ -81,7 +81,7 @@ const OF_ONE_LAUNCH: [&str; 14] = [
 ];
 
 const ARGUMENTS: &str = "Arguments:
-  5, -3, 0x10, 1.5         a number of the type that the metadata has
+  5, -3, 0x10, 1.5, true   a number of the type that the metadata has
   u32:5, f16:1.5           a number of a type: i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64
   i32x4:1,2,3,4            a vector
   hex:0a0b0c0d             bytes, as for a structure
