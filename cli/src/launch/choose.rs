@@ -63,7 +63,7 @@ pub fn choose_on<'c, 'a>(
                     "none of the entries that fit the device has the kernel that is asked for; they have {}",
                     kernels(&fitting)
                 ))),
-                _ => Err(refuse(error.to_string())),
+                _ => Err(refuse(format!("{error} (--entry N)"))),
             }
         }
         Err(error) => Err(refuse(error.to_string())),

@@ -46,7 +46,7 @@ pub enum SelectError {
     },
     /// Several are equally good.
     #[error(
-        "entries {} are equally good for the device, {device}: they belong to different programs; name one by its number (--entry N)",
+        "entries {} are equally good for the device, {device}: they belong to different programs; name one by its number",
         list(entries)
     )]
     Ambiguous {
