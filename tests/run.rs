@@ -324,9 +324,11 @@ fn output_that_is_not_read_holds_up_no_limit() {
         let unread = child.stdout.take();
         if let Some(signal) = signal {
             let pid = nix::unistd::Pid::from_raw(child.id() as i32);
-            // A pipe holds 64 KiB, and has no room when a page or less is left.
-            let mut bytes = 0;
-            while bytes < 60_000 {
+            // It is full when it grows no more for a while.
+            let (mut bytes, mut before, mut same) = (0, 0, 0);
+            while bytes == 0 || same < 50 {
+                same = if bytes == before { same + 1 } else { 0 };
+                before = bytes;
                 let pipe = unread.as_ref().expect("piped").as_raw_fd();
                 // SAFETY: an open descriptor, and a place for the number.
                 assert_eq!(unsafe { libc::ioctl(pipe, libc::FIONREAD, &mut bytes) }, 0);

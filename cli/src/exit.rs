@@ -62,8 +62,8 @@ impl From<loader::Error> for Failure {
             loader::Error::Stopped(stop) => match stop.as_ref() {
                 loader::Stop::MemoryFault { .. } => MEMORY_FAULT,
                 loader::Stop::Sanitizer { .. } => ABORT,
-                loader::Stop::Timeout { .. } => TIMEOUT,
-                loader::Stop::Interrupted { .. } => INTERRUPTED,
+                loader::Stop::Timeout { .. } | loader::Stop::Unread { limit: Some(_) } => TIMEOUT,
+                loader::Stop::Interrupted { .. } | loader::Stop::Unread { limit: None } => INTERRUPTED,
                 stop if stop.is_trap() => TRAP,
                 stop if stop.is_illegal_instruction() => ILLEGAL_INSTRUCTION,
                 stop if stop.is_bad_address() => MEMORY_FAULT,

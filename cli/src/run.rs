@@ -130,6 +130,10 @@ pub fn watch(state: &WaitState, shown: &mut Duration) -> bool {
     }
     if state.elapsed >= LONG && state.elapsed.saturating_sub(*shown) >= Duration::from_secs(1) && shows_progress() {
         *shown = state.elapsed;
+        if state.is_for_files {
+            progress("the program has ended; a pipe that it wrote to is not read (Ctrl-C or --timeout ends the wait)");
+            return !is_interrupted();
+        }
         progress(&format!(
             "{} has run for {} s (waiting for signal {}, value {}; Ctrl-C or --timeout ends it)",
             state.kernel,

@@ -65,10 +65,23 @@ pub enum Piece {
     Spec(Spec),
 }
 
+/// The conversions among pieces.
+pub fn specs(pieces: &[Piece]) -> impl Iterator<Item = &Spec> {
+    pieces.iter().filter_map(|piece| match piece {
+        Piece::Spec(spec) => Some(spec),
+        Piece::Text(_) => None,
+    })
+}
+
 /// Largest width or precision rendered; more is a damaged format.
 const LARGEST: u32 = 1 << 20;
 
 impl Spec {
+    /// Arguments for `*`, in front of its own.
+    pub fn stars(&self) -> usize {
+        [self.width, self.precision].iter().filter(|amount| **amount == Some(Amount::Argument)).count()
+    }
+
     /// Is the argument a string?
     pub fn is_string(&self) -> bool {
         self.conversion == b's'

@@ -70,12 +70,12 @@ proptest! {
 
     #[test]
     fn numpy_files(mut file in any::<Vec<u8>>(), header in "[ '{}():,a-z_<0-9]{0,60}") {
-        let _ = npy::read(&file, Element::F32);
+        let _ = npy::read(&file, Element::F32, None);
         let mut whole = b"\x93NUMPY\x01\x00".to_vec();
         whole.extend((header.len() as u16).to_le_bytes());
         whole.extend(header.bytes());
         whole.append(&mut file);
-        let _ = npy::read(&whole, Element::F32);
+        let _ = npy::read(&whole, Element::F32, None);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! heap is. What the program prints lies in a ring of entries that the host empties while the kernel runs. `main`'s value
 //! comes back in the first word of the output.
 
-use crate::format::{self, Piece};
+use crate::format;
 use crate::gpu::{Finished, Gpu, Pending, WaitState};
 use crate::kernarg::Kernarg;
 use crate::program::{DEFAULT_GCN_HEAP, Ending, GCN_GROUP as GROUP, Outcome, Program};
@@ -262,10 +262,8 @@ impl Ring {
 /// A number as C's `%f` has it.
 fn decimal(value: f64) -> Vec<u8> {
     let mut text = Vec::new();
-    for piece in format::parse(b"%f") {
-        if let Piece::Spec(spec) = piece {
-            format::render(&spec, &[], &format::Value::Float(value), &mut text);
-        }
+    for spec in format::specs(&format::parse(b"%f")) {
+        format::render(spec, &[], &format::Value::Float(value), &mut text);
     }
     text
 }

@@ -122,6 +122,8 @@ pub struct WaitState<'k> {
     pub signal: GpuVa,
     /// Its value.
     pub value: i64,
+    /// The kernels have run: what is waited for is that the program's files are written, such as a pipe that is not read.
+    pub is_for_files: bool,
     /// What the queue and the waves are at: [`Gpu::report`].
     pub report: &'k dyn Fn() -> Vec<String>,
 }
@@ -310,6 +312,10 @@ impl Gpu {
         let fail = |what, value: String, rule: String| {
             Err(Error::Launch { kernel: kernel.name().to_owned(), what, value, rule })
         };
+        if shape.group.contains(&0) || shape.grid.contains(&0) {
+            let value = format!("{:?} work-items in work-groups of {:?}", shape.grid, shape.group);
+            return fail("the grid", value, "no dimension is 0".to_owned());
+        }
         let items = shape.group_items();
         let limit = u64::from(kernel.metadata.max_flat_workgroup_size);
         if items > limit {
@@ -329,7 +335,7 @@ impl Gpu {
             return fail("the grid", value, format!("it must be a multiple of the work-group's {}", shape.group[axis]));
         }
         let most = kernel.metadata.max_num_workgroups;
-        let groups: [u32; 3] = std::array::from_fn(|axis| shape.grid[axis].div_ceil(shape.group[axis]));
+        let groups: [u32; 3] = std::array::from_fn(|axis| shape.grid[axis].div_ceil(shape.group[axis].max(1)));
         if let Some((axis, most)) =
             (0..3).find_map(|axis| Some((axis, most[axis].filter(|most| groups[axis] > *most)?)))
         {
@@ -442,7 +448,7 @@ impl Gpu {
         Ok(unsafe { AtomicI64::from_ptr(value.as_ptr().cast()) })
     }
 
-    fn signal_va(&self) -> GpuVa {
+    pub(crate) fn signal_va(&self) -> GpuVa {
         GpuVa(self.control.va().0 + SIGNAL)
     }
 }

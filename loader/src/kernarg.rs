@@ -16,6 +16,10 @@ pub struct Shape {
     pub grid: [u32; 3],
 }
 
+/// What a [`Shape`] can be.
+pub const SHAPE_RULE: &str = "a dimension of a work-group has 1 to 65535 work-items, one of the grid fewer than 2^32, the \
+                              whole grid fewer than 2^64";
+
 impl Shape {
     /// `blocks` work-groups of `threads` work-items. Three dimensions, as the program loaders of LLVM launch, unless the
     /// outer ones are 1.

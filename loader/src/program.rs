@@ -8,9 +8,9 @@ use crate::gpu::{Finished, Gpu, GpuOptions, Launch, Pending, WaitState};
 use crate::heap::Heap;
 use crate::rpc::{Abi, Area, End, Handler, Output, Progress, Region, Server};
 use crate::service::{LISTEN, TICK};
-use crate::{Error, Image, ServiceOptions, Services, Shape, Stop, Value, gcn};
+use crate::{Error, Image, ServiceOptions, Services, Shape, Stop, Value, gcn, kernarg};
 use elf::{CodeObject, Kernel};
-use kfd::Device;
+use kfd::{Device, GpuVa};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -226,6 +226,7 @@ pub fn run(
         );
     }
     let mut ended = None;
+    let mut last = None;
     for (kernel, shape, mut values) in steps {
         if kernel.name() == "_end" && kernel.metadata.args.iter().any(|arg| !arg.value_kind.is_hidden()) {
             values = vec![Value::from(read_value(&image)? as u32)];
@@ -256,16 +257,20 @@ pub fn run(
             return Err(error);
         }
         // What the kernel said last, faulted or not.
+        let completed = matches!(result, Ok(Finished::Completed));
         if let Some(services) = &mut services {
-            notes.extend(services.finish(&image, kernel.name())?);
+            notes.extend(services.finish(&image, kernel.name(), completed)?);
         }
         if let Some(server) = &mut server {
-            while server.poll() == Progress::Served {}
+            // One that goes on would never be done.
+            while server.poll() == Progress::Served && completed {}
             notes.extend(server.take_complaints());
             if let Progress::Ended(end) = server.poll() {
                 ended = Some(end);
             }
         }
+        let signal = left.unwrap_or((gpu.signal_va(), 0));
+        last = Some((kernel.name(), signal));
         match result {
             Ok(Finished::Completed) => {}
             Ok(Finished::Left) => match left {
@@ -290,6 +295,10 @@ pub fn run(
                 if let Some(services) = &services {
                     services.add_hint(&mut stop);
                 }
+                if let Some(server) = server.as_mut().filter(|_| !matches!(*stop, Stop::Timeout { .. })) {
+                    // What stopped the kernel is the news.
+                    let _ = write_files(server, deadline, &mut |elapsed| on_wait(&files_wait(&last, elapsed)));
+                }
                 return Err(Error::Stopped(stop));
             }
             Err(error) => return Err(error),
@@ -299,12 +308,10 @@ pub fn run(
         }
     }
     if let Some(server) = &mut server {
-        while !server.finish() {
-            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-                notes.push("the time was over while a pipe that the program wrote to took no more".to_owned());
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        let written = write_files(server, deadline, &mut |elapsed| on_wait(&files_wait(&last, elapsed)));
+        notes.extend(server.take_complaints());
+        if let Err(in_time) = written {
+            return Err(Stop::Unread { limit: program.timeout.filter(|_| !in_time) }.into());
         }
     }
     let ending = match ended {
@@ -315,12 +322,38 @@ pub fn run(
     Ok(Outcome { ending, notes })
 }
 
+/// Writes what the program's files have kept. A pipe that nobody reads may take for ever: the error says whether that was
+/// ended in time, by `goes_on`, or by the deadline.
+fn write_files(
+    server: &mut Server,
+    deadline: Option<Instant>,
+    goes_on: &mut dyn FnMut(Duration) -> bool,
+) -> Result<(), bool> {
+    let start = Instant::now();
+    while !server.finish() {
+        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Err(false);
+        }
+        if !goes_on(start.elapsed()) {
+            return Err(true);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// The state of that wait, after the last kernel and its signal.
+fn files_wait<'k>(last: &Option<(&'k str, (GpuVa, i64))>, elapsed: Duration) -> WaitState<'k> {
+    let (kernel, (signal, value)) = last.unwrap_or_default();
+    WaitState { kernel, elapsed, signal, value, is_for_files: true, report: &|| Vec::new() }
+}
+
 fn shape(threads: [u32; 3], blocks: [u32; 3]) -> Result<Shape, Error> {
     Shape::of_groups(threads, blocks).ok_or_else(|| Error::Launch {
         kernel: "_start".to_owned(),
         what: "the grid",
         value: format!("{threads:?} work-items in {blocks:?} work-groups"),
-        rule: "a dimension of a work-group has 1 to 65535 work-items, one of the grid fewer than 2^32, the whole grid fewer than 2^64".to_owned(),
+        rule: kernarg::SHAPE_RULE.to_owned(),
     })
 }
 

@@ -116,12 +116,13 @@ impl Services {
         }
     }
 
-    /// Serves and prints what is left of a kernel of `image` that has ended, well or not. Returns lines for the user.
+    /// Serves and prints what is left of a kernel of `image` that has ended, well or not, or goes on if it has not
+    /// `completed`. Returns lines for the user.
     ///
     /// # Errors
     /// [`Stop::Sanitizer`] when the address sanitizer found something.
-    pub fn finish(&mut self, image: &Image, kernel: &str) -> Result<Vec<String>, Error> {
-        while self.poll()? == Pending::Again {}
+    pub fn finish(&mut self, image: &Image, kernel: &str, completed: bool) -> Result<Vec<String>, Error> {
+        while self.poll()? == Pending::Again && completed {}
         let reports = self.hostcall.as_mut().map(hostcall::Server::take_reports).unwrap_or_default();
         let (recovered, stops): (Vec<_>, Vec<_>) = reports.iter().partition(|report| report.recovers);
         self.notes.extend(recovered.iter().map(|report| self.shadow.explain(report, image)));

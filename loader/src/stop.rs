@@ -73,6 +73,12 @@ pub enum Stop {
         /// What the queue and the waves are at: [`Gpu::report`](crate::Gpu::report).
         report: Vec<String>,
     },
+    /// The program has ended; what it wrote to a pipe was not read before the time was over, or before the caller asked to
+    /// stop.
+    Unread {
+        /// Limit, when that was it.
+        limit: Option<Duration>,
+    },
 }
 
 impl Stop {
@@ -85,6 +91,7 @@ impl Stop {
             | Stop::Sanitizer { reports: lines, .. }
             | Stop::Timeout { report: lines, .. }
             | Stop::Interrupted { report: lines, .. } => lines.push(note),
+            Stop::Unread { .. } => {}
         }
     }
 
@@ -294,6 +301,13 @@ impl fmt::Display for Stop {
             Stop::Interrupted { kernel, signal, value, report } => {
                 write!(f, "interrupted: kernel {kernel} had not completed: signal {signal}: want 0, have {value}")?;
                 lines.lines.extend(report.iter().cloned());
+            }
+            Stop::Unread { limit } => {
+                match limit {
+                    Some(limit) => write!(f, "timeout: within the limit of {} s ", limit.as_secs_f64())?,
+                    None => f.write_str("interrupted: ")?,
+                }
+                f.write_str("the program ended, and a pipe that it wrote to was not read: the rest is lost")?;
             }
         }
         lines.write(f)

@@ -1,8 +1,8 @@
 //! Where buffers and variables are written to.
 
 use super::usage;
-use crate::exit::{ENVIRONMENT, Failure};
-use crate::output::print;
+use crate::exit::{ENVIRONMENT, Failure, TIMEOUT};
+use crate::output::{open_to_write, print};
 use loader::spec::{Element, npy};
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub struct Dump {
     to: To,
     /// Of a file, once its contents come.
-    writer: Option<BufWriter<File>>,
+    writer: Option<BufWriter<Box<dyn Write>>>,
 }
 
 enum To {
@@ -36,25 +36,23 @@ impl Dump {
             return Ok(Dump::stdout());
         }
         let fail = |error: std::io::Error| Failure::new(ENVIRONMENT, format!("{}: {error}", path.display()));
+        let mut is_new = false;
         let is_special = match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(usage(format!("{}: is a directory, a file is needed", path.display())));
             }
             Ok(metadata) => !metadata.is_file(),
-            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            // A link that leads to nothing yet, too.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                is_new = true;
+                false
+            }
             Err(error) => return Err(fail(error)),
         };
         if is_special {
             return Ok(Dump { to: To::Other(path.to_owned()), writer: None });
         }
-        let (file, is_new) = match File::options().write(true).create_new(true).open(path) {
-            Ok(file) => (file, true),
-            // A link that leads to nothing yet is there, too.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                (File::options().write(true).create(true).truncate(false).open(path).map_err(fail)?, false)
-            }
-            Err(error) => return Err(fail(error)),
-        };
+        let file = File::options().write(true).create(true).truncate(false).open(path).map_err(fail)?;
         let id = file.metadata().map(|metadata| (metadata.dev(), metadata.ino())).map_err(fail)?;
         let same = others.iter().any(|other| match &other.to {
             To::File(_, Some(file), _) => file.metadata().is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == id),
@@ -73,19 +71,18 @@ impl Dump {
 
     /// Starts the contents: `count` elements of what is called `name`.
     pub fn begin(&mut self, name: &str, element: Element, count: u64) -> Result<(), Failure> {
-        let (file, head) = match &mut self.to {
+        let path = match &self.to {
             To::Stdout => return print(&format!("{name}:")),
-            To::File(path, file, is_new) => {
+            To::File(path, ..) | To::Other(path) => path.clone(),
+        };
+        let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
+        let head = if is_npy { npy::header(element, count) } else { Vec::new() };
+        let file: std::io::Result<Box<dyn Write>> = match &mut self.to {
+            To::File(_, Some(file), is_new) => {
                 *is_new = false;
-                let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
-                let head = if is_npy { npy::header(element, count) } else { Vec::new() };
-                let file = match file.take() {
-                    Some(file) => file.set_len(0).map(|()| file),
-                    None => File::create(&*path),
-                };
-                (file, head)
+                file.set_len(0).and_then(|()| file.try_clone()).map(|file| Box::new(file) as Box<dyn Write>)
             }
-            To::Other(path) => (File::options().write(true).open(&*path), Vec::new()),
+            _ => open_to_write(&path).map(|file| Box::new(file) as Box<dyn Write>),
         };
         let mut writer = BufWriter::new(file.map_err(|error| self.failure(error))?);
         writer.write_all(&head).map_err(|error| self.failure(error))?;
@@ -117,7 +114,8 @@ impl Dump {
             To::Stdout => "standard output".to_owned(),
             To::File(path, ..) | To::Other(path) => path.display().to_string(),
         };
-        Failure::new(ENVIRONMENT, format!("{name}: {error}"))
+        let status = if error.kind() == ErrorKind::TimedOut { TIMEOUT } else { ENVIRONMENT };
+        Failure::new(status, format!("{name}: {error}"))
     }
 }
 

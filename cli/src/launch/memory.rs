@@ -79,6 +79,7 @@ impl Named {
         buffer: &Buffer,
         wanted: &Contents,
         tolerance: Tolerance,
+        exact: bool,
     ) -> Result<Option<Differences>, Failure> {
         let element = self.spec.element;
         let mut all = Differences { count: 0, of: wanted.count() as usize, first: Vec::new() };
@@ -90,9 +91,9 @@ impl Named {
             if *got == *want {
                 return Ok(());
             }
-            if let Some(found) = spec::compare(element, got, want, tolerance) {
+            if let Some(found) = spec::compare(element, got, want, tolerance, exact) {
                 all.count += found.count;
-                let shown = SHOWN - all.first.len().min(SHOWN);
+                let shown = Differences::LISTED - all.first.len().min(Differences::LISTED);
                 let moved = found.first.into_iter().map(|(index, got, want)| (first as usize + index, got, want));
                 all.first.extend(moved.take(shown));
             }
@@ -101,9 +102,6 @@ impl Named {
         Ok((all.count > 0).then_some(all))
     }
 }
-
-/// Differences that are listed.
-const SHOWN: usize = 5;
 
 /// All of them.
 pub struct Memory {
@@ -360,10 +358,10 @@ impl Memory {
                     failed.get_or_insert(failure);
                 }
             }
-            let unchanged = (named.spec.direction == Direction::In).then_some((&named.contents, Tolerance::default()));
-            let wanted = named.expected.iter().map(|contents| (contents, tolerance));
-            for (want, tolerance) in unchanged.into_iter().chain(wanted) {
-                if let Some(found) = named.differences(&buffer, want, tolerance)? {
+            let unchanged = (named.spec.direction == Direction::In).then_some((&named.contents, true));
+            let wanted = named.expected.iter().map(|contents| (contents, false));
+            for (want, exact) in unchanged.into_iter().chain(wanted) {
+                if let Some(found) = named.differences(&buffer, want, tolerance, exact)? {
                     same = false;
                     let first: Vec<String> = found
                         .first

@@ -21,6 +21,7 @@ use crate::run;
 use elf::container::Entry;
 use elf::{CodeObject, Kernel, KernelKind};
 use globals::Globals;
+use loader::kernarg::SHAPE_RULE;
 use loader::spec::{self, CheckError};
 use loader::{Gpu, GpuOptions, Image, ServiceOptions, Services, Shape, names};
 use memory::{Files, Memory};
@@ -151,13 +152,10 @@ fn shape(
         (None, items) => Shape::of_items(group, items.unwrap_or([1; 3])),
     };
     shape.ok_or_else(|| {
-        usage(format!(
-            "a grid of {} in work-groups of {group:?}: a dimension of a work-group has 1 to 65535 work-items, one of the \
-             grid fewer than 2^32, the whole grid fewer than 2^64",
-            match groups {
-                Some(groups) => format!("{groups:?} work-groups"),
-                None => format!("{:?} work-items", items.unwrap_or([1; 3])),
-            }
-        ))
+        let grid = match groups {
+            Some(groups) => format!("{groups:?} work-groups"),
+            None => format!("{:?} work-items", items.unwrap_or([1; 3])),
+        };
+        usage(format!("a grid of {grid} in work-groups of {group:?}: {SHAPE_RULE}"))
     })
 }

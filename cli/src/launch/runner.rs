@@ -86,7 +86,8 @@ impl<'a> Runner<'a> {
                 self.gpu.dispatch_bytes(image, kernel, shape, &segment, timeout, &mut |state| wait.look(state));
             let (stopped, broken) = (wait.left, wait.broken);
             clear_progress();
-            for note in services.finish(image, kernel.name())? {
+            let completed = matches!(result, Ok(Finished::Completed));
+            for note in services.finish(image, kernel.name(), completed)? {
                 say(&note);
             }
             if let Some(error) = broken {

@@ -58,7 +58,14 @@ impl Gpu {
                 .into());
             }
             let report = || self.report(image);
-            let state = WaitState { kernel: kernel.name(), elapsed, signal: signal_va, value, report: &report };
+            let state = WaitState {
+                kernel: kernel.name(),
+                elapsed,
+                signal: signal_va,
+                value,
+                is_for_files: false,
+                report: &report,
+            };
             let sleep = match pending(&state) {
                 Pending::Leave => return Ok(Finished::Left),
                 Pending::Again => {

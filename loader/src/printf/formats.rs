@@ -1,7 +1,6 @@
 //! The format strings of `amdhsa.printf`.
 
 use super::opencl::Format;
-use super::stars;
 use crate::format::{Piece, Spec, parse};
 use std::collections::HashMap;
 
@@ -91,11 +90,11 @@ const WITH_TEXT: u64 = 64 << 10;
 
 /// Bytes that a record of HIP's may take: control word, hash, and a word for each argument.
 fn hashed_bytes(hash: u64, pieces: &[Piece]) -> u64 {
-    let specs = || pieces.iter().filter_map(|piece| if let Piece::Spec(spec) = piece { Some(spec) } else { None });
+    let specs = || crate::format::specs(pieces);
     if hash == NOT_CONSTANT || specs().any(Spec::is_string) {
         return WITH_TEXT;
     }
-    specs().map(|spec| 8 + 8 * stars(spec) as u64).sum::<u64>() + 12
+    specs().map(|spec| 8 + 8 * spec.stars() as u64).sum::<u64>() + 12
 }
 
 /// An OpenCL entry. Where a conversion has a `*`, compilers count its arguments in N but leave the last sizes out, so the

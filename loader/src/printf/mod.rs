@@ -40,7 +40,7 @@ impl std::ops::AddAssign for Doubts {
 impl Doubts {
     /// Of one record.
     fn new(pieces: &[Piece], missing: usize, is_ambiguous: bool) -> Doubts {
-        let has_star = pieces.iter().any(|piece| matches!(piece, Piece::Spec(spec) if stars(spec) > 0));
+        let has_star = pieces.iter().any(|piece| matches!(piece, Piece::Spec(spec) if spec.stars() > 0));
         Doubts { missing, starred: if has_star { missing } else { 0 }, ambiguous: is_ambiguous.into() }
     }
 
@@ -98,11 +98,6 @@ fn source(spec: &Spec) -> Vec<u8> {
     });
     text.push(spec.conversion as char);
     text.into_bytes()
-}
-
-/// `*` arguments of a conversion.
-fn stars(spec: &Spec) -> usize {
-    [spec.width, spec.precision].iter().filter(|amount| **amount == Some(Amount::Argument)).count()
 }
 
 /// A half-precision number (IEEE 754 binary16).

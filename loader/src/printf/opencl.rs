@@ -9,7 +9,7 @@
 //! the dword `00 ff ff ff`, which is never short. Later LLVM stores as many bytes as it counts, so that nothing is
 //! unwritten.
 
-use super::{Doubts, UNWRITTEN, half, source, stars};
+use super::{Doubts, UNWRITTEN, half, source};
 use crate::format::{Piece, Spec, Value, render};
 
 /// A format.
@@ -77,13 +77,12 @@ impl Format {
     /// more arguments than those. With a `*`, or with F and A that older versions do not know, these are not the letters
     /// of the arguments, and a string may be stored as a pointer.
     fn arguments(&self) -> impl Iterator<Item = (bool, usize)> {
-        let specs =
-            || self.pieces.iter().filter_map(|piece| if let Piece::Spec(spec) = piece { Some(spec) } else { None });
+        let specs = || crate::format::specs(&self.pieces);
         let is_known = |letter: &u8| b"cdieEfFgGaAosuxXp".contains(letter);
         let knows_all = self.sizes.len() >= specs().filter(|spec| is_known(&spec.conversion)).count();
         let known = specs().map(|spec| spec.conversion).filter(is_known);
         let known = known.filter(move |letter| knows_all || !b"FA".contains(letter));
-        let strings = specs().flat_map(|spec| [vec![false; stars(spec)], vec![spec.is_string()]].concat());
+        let strings = specs().flat_map(|spec| [vec![false; spec.stars()], vec![spec.is_string()]].concat());
         let strings = strings.zip(known).map(|(is_string, letter)| is_string && letter == b's');
         strings.chain(std::iter::repeat(false)).zip(self.sizes.iter().map(|size| *size as usize))
     }
@@ -112,7 +111,7 @@ impl<S: Iterator<Item = (bool, usize)>> Reader<'_, S> {
     /// Renders one conversion; none when the record has no argument for it.
     fn conversion(&mut self, spec: &Spec, out: &mut Vec<u8>) -> Option<()> {
         let mut star = Vec::new();
-        for _ in 0..stars(spec) {
+        for _ in 0..spec.stars() {
             let (_, size) = self.arguments.next()?;
             star.push(bits(&self.take(size)?) as i32);
         }

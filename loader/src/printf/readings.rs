@@ -57,6 +57,11 @@ impl Readings {
 
     /// An argument of `bytes` bytes; `is_unlikely` judges it by where it would lie.
     pub fn argument(&mut self, bytes: usize, is_unlikely: impl Fn(usize) -> bool) {
+        let Some(left) = self.budget.checked_sub(self.ways.len()) else {
+            self.ways.clear();
+            return;
+        };
+        self.budget = left;
         for (at, mut way) in std::mem::take(&mut self.ways) {
             way.unlikely += u32::from(is_unlikely(at));
             self.ways.insert(at.saturating_add(bytes), way);
@@ -140,5 +145,12 @@ mod tests {
             readings.string(|_| [form(1usize << string.min(40), false), form(0, false)]);
         }
         assert_eq!(readings.end(0), None);
+
+        let mut readings = Readings::new();
+        (0..200).for_each(|_| readings.string(|_| [form(8, false), form(0, false)]));
+        for _ in 0..200_000 {
+            readings.argument(8, |_| false);
+        }
+        assert_eq!((readings.budget < 201, readings.ways.len()), (true, 0));
     }
 }

@@ -9,7 +9,7 @@
 //! buffer was filled with, and integers of at most 32 bits with bits above. A tie is reported.
 
 use super::readings::{Form, Readings};
-use super::{Doubts, UNWRITTEN, source, stars};
+use super::{Doubts, UNWRITTEN, source};
 use crate::format::{Length, Piece, Spec, Value, parse, render};
 
 /// What a null pointer for `%s` sends.
@@ -40,7 +40,7 @@ pub fn format(pieces: &[Piece], arguments: &[u8], null: Null, out: &mut Vec<u8>)
         };
         let mut argument = || -> Option<(Vec<i32>, Value)> {
             let mut star = Vec::new();
-            for _ in 0..stars(spec) {
+            for _ in 0..spec.stars() {
                 star.push(word(arguments, &mut at)? as i32);
             }
             let value = if spec.is_string() {
@@ -76,16 +76,19 @@ pub fn message(bytes: &[u8], null: Null, out: &mut Vec<u8>) -> Doubts {
 /// For each string of a record, whether it is a null pointer, and whether another reading is as likely. None is where
 /// no reading takes the record's length, as when `printf` was given more arguments than its format takes.
 fn null_strings(pieces: &[Piece], arguments: &[u8]) -> (Vec<bool>, bool) {
-    let specs = || pieces.iter().filter_map(|piece| if let Piece::Spec(spec) = piece { Some(spec) } else { None });
+    let specs = || crate::format::specs(pieces);
     if !specs().any(Spec::is_string) {
         return Default::default();
     }
+    // Behind the last NUL there is no string, and nobody looks for one again and again.
+    let last_nul = arguments.iter().rposition(|byte| *byte == 0).unwrap_or(0);
     let high = |at: usize| word(arguments, &mut { at }).is_some_and(|word| word >> 32 != 0);
     let mut readings = Readings::new();
     for spec in specs() {
-        (0..stars(spec)).for_each(|_| readings.argument(8, high));
+        (0..spec.stars()).for_each(|_| readings.argument(8, high));
         if spec.is_string() {
-            readings.string(|at| [stored(arguments, at), Some(Form { bytes: 0, is_unlikely: false })]);
+            let stored = |at| if at <= last_nul { stored(arguments, at) } else { None };
+            readings.string(|at| [stored(at), Some(Form { bytes: 0, is_unlikely: false })]);
         } else {
             let is_narrow = matches!(spec.length, Length::None | Length::Char | Length::Short)
                 && b"cdiouxX".contains(&spec.conversion);

@@ -125,7 +125,7 @@ impl Area {
 
     /// Sets the doorbell of an area at device address `va`. Does nothing for a protocol without one.
     pub(crate) fn set_bell(&mut self, va: u64, bell: &Bell) {
-        self.has_bell = self.region.abi == Abi::Doorbell;
+        self.has_bell = self.region.abi == Abi::Doorbell && bell.mailbox != 0;
         if self.has_bell {
             self.long(doorbell::MAILBOX_POINTER).store(bell.mailbox, Ordering::Relaxed);
             self.word(doorbell::EVENT).store(bell.event, Ordering::Relaxed);

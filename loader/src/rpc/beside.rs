@@ -19,8 +19,8 @@ pub fn waits_still() -> bool {
     AT_WORK.load(Ordering::Acquire) > 0
 }
 
-/// Runs `work` on a thread of its own; none when there is no thread for it.
-pub async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+/// Runs `work` on a thread of its own, from now on; none when there is no thread for it.
+pub fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> impl Future<Output = Option<T>> {
     let (send, receive) = channel();
     let run = move || {
         let value = work();
@@ -30,31 +30,29 @@ pub async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
     };
     AT_WORK.fetch_add(1, Ordering::AcqRel);
     if thread::Builder::new().spawn(run).is_err() {
+        // The sender has gone with the closure.
         AT_WORK.fetch_sub(1, Ordering::AcqRel);
-        return None;
     }
-    poll_fn(|_| match receive.try_recv() {
+    poll_fn(move |_| match receive.try_recv() {
         Ok(value) => Poll::Ready(Some(value)),
         Err(TryRecvError::Empty) => Poll::Pending,
         Err(TryRecvError::Disconnected) => Poll::Ready(None),
     })
-    .await
 }
 
-/// A child that does not outlive the call it belongs to.
+/// A child that does not outlive the call it belongs to, nor does what it started.
 struct Shell(Child);
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        if matches!(self.0.try_wait(), Ok(None)) {
-            // What it started goes with it: a process of its own group could not read the terminal.
-            for process in descendants(self.0.id()) {
-                // SAFETY: a signal to a process; that it may have ended is fine.
-                unsafe { libc::kill(process as i32, libc::SIGKILL) };
-            }
-        }
-        // It may have ended already.
+        // A process group of its own would do, and could not read the terminal.
+        let started = if matches!(self.0.try_wait(), Ok(None)) { descendants(self.0.id()) } else { Vec::new() };
+        // Parents first: one that lives starts the next command when a child ends. It may have ended already.
         let _ = self.0.kill();
+        for process in started {
+            // SAFETY: a signal to a process; that it may have ended is fine.
+            unsafe { libc::kill(process as i32, libc::SIGKILL) };
+        }
         let _ = self.0.wait();
     }
 }

@@ -5,7 +5,6 @@ use super::files::{self, File, Files, Output, Stream, c_string};
 use super::input::Input;
 use super::port::{LARGEST, Port};
 use super::{DeviceMemory, End};
-use crate::format::{self, Amount, Piece, Spec, Value};
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -32,7 +31,7 @@ impl Shared {
 }
 
 /// Numbers of the operations, `0x63000000 |` this. Releases before 20 send the bare number.
-mod op {
+pub mod op {
     pub const NOOP: u32 = 0;
     pub const EXIT: u32 = 1;
     pub const WRITE_TO_STDOUT: u32 = 2;
@@ -131,7 +130,7 @@ pub async fn serve(port: &Port, shared: Rc<RefCell<Shared>>) {
             port.reply(|_| u64::MAX).await;
         }
         op::CLOSE_FILE..=op::UNGETC => file_operation(port, &shared, number).await,
-        op::PRINTF_TO_STDOUT..=op::PRINTF_TO_STREAM_PACKED => printf(port, &shared, number).await,
+        op::PRINTF_TO_STDOUT..=op::PRINTF_TO_STREAM_PACKED => super::printf::printf(port, &shared, number).await,
         op::REMOVE => {
             let paths = port.receive_blocks().await;
             port.reply(|lane| {
@@ -211,8 +210,9 @@ async fn write(port: &Port, shared: &Rc<RefCell<Shared>>, number: u32) {
     port.reply(|lane| written[lane as usize]).await;
 }
 
-/// `fwrite`; returns the bytes written. A pipe that takes nothing keeps this call waiting and no other.
-async fn put(shared: &Rc<RefCell<Shared>>, stream: Stream, bytes: Vec<u8>) -> u64 {
+/// `fwrite`; returns the bytes written. A pipe among the program's files that takes nothing keeps this call waiting and no
+/// other; standard output is the caller's, and its wait everybody's.
+pub async fn put(shared: &Rc<RefCell<Shared>>, stream: Stream, bytes: Vec<u8>) -> u64 {
     match stream {
         Stream::Stdout => return shared.borrow_mut().output.stdout(&bytes) as u64,
         Stream::Stderr => return shared.borrow_mut().output.stderr(&bytes) as u64,
@@ -234,9 +234,16 @@ async fn on_streams(files: Vec<Arc<File>>, run: impl FnOnce(Vec<Arc<File>>) -> i
     }
 }
 
-/// Writes what the streams have kept.
+/// Writes what the streams have kept: 0, or what `fflush` answers. A pipe keeps none of the others waiting.
 pub async fn flush(files: Vec<Arc<File>>) -> i64 {
-    on_streams(files, |files| files.iter().map(|file| file.flush()).fold(0, i32::min).into()).await
+    let (regular, others): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.is_regular());
+    let mut answer = regular.iter().map(|file| file.flush()).fold(0, i32::min);
+    drop(regular);
+    let begun: Vec<_> = others.into_iter().map(|file| beside(move || file.flush())).collect();
+    for flush in begun {
+        answer = answer.min(flush.await.unwrap_or(-1));
+    }
+    answer.into()
 }
 
 async fn read(port: &Port, shared: &Rc<RefCell<Shared>>, line: bool) {
@@ -371,139 +378,6 @@ fn on_file(file: &File, number: u32, words: &[u64; 8]) -> i64 {
 /// From where `fseek` counts; C has three of them, with the same numbers on the device.
 fn whence(word: u64) -> Option<i32> {
     i32::try_from(word).ok().filter(|whence| (0..=2).contains(whence))
-}
-
-/// The arguments of one lane's `printf`, cut out of its block.
-struct Arguments {
-    values: Vec<(Vec<i32>, Value)>,
-    /// Index into `values` and device address of strings still to be fetched.
-    strings: Vec<(usize, u64)>,
-}
-
-fn specs(pieces: &[Piece]) -> impl Iterator<Item = &Spec> {
-    pieces.iter().filter_map(|piece| match piece {
-        Piece::Spec(spec) => Some(spec),
-        Piece::Text(_) => None,
-    })
-}
-
-fn stars(spec: &Spec) -> usize {
-    [spec.width, spec.precision].iter().filter(|amount| **amount == Some(Amount::Argument)).count()
-}
-
-/// Offset of each argument, and their total size. Packed arguments follow one another; others are aligned to their size.
-fn argument_layout(pieces: &[Piece], packed: bool) -> (Vec<(usize, usize)>, usize) {
-    let mut at = 0usize;
-    let mut slots = Vec::new();
-    let mut place = |size: usize| {
-        if !packed {
-            at = at.next_multiple_of(size);
-        }
-        slots.push((at, size));
-        at += size;
-    };
-    for spec in specs(pieces) {
-        for _ in 0..stars(spec) {
-            place(4);
-        }
-        place(spec.packed_size());
-    }
-    (slots, at)
-}
-
-fn arguments(pieces: &[Piece], packed: bool, block: &[u8]) -> Arguments {
-    let (slots, _) = argument_layout(pieces, packed);
-    let mut slots = slots.into_iter();
-    let mut next = || {
-        let (at, size) = slots.next().unwrap_or((0, 0));
-        let mut bytes = [0; 8];
-        let have = block.get(at..).unwrap_or(&[]);
-        let size = size.min(have.len());
-        bytes[..size].copy_from_slice(&have[..size]);
-        u64::from_le_bytes(bytes)
-    };
-    let mut values = Vec::new();
-    let mut strings = Vec::new();
-    for spec in specs(pieces) {
-        let star: Vec<i32> = (0..stars(spec)).map(|_| next() as i32).collect();
-        let bits = next();
-        let value = if spec.is_string() {
-            if bits != 0 {
-                strings.push((values.len(), bits));
-            }
-            Value::Text(None)
-        } else if spec.is_float() {
-            Value::Float(f64::from_bits(bits))
-        } else {
-            Value::Bits(bits)
-        };
-        values.push((star, value));
-    }
-    Arguments { values, strings }
-}
-
-async fn printf(port: &Port, shared: &Rc<RefCell<Shared>>, number: u32) {
-    let packed = number >= 24;
-    let mut streams = [Stream::Stdout; 64];
-    match (number - op::PRINTF_TO_STDOUT) % 3 {
-        0 => {}
-        1 => streams = [Stream::Stderr; 64],
-        _ => {
-            port.receive().await;
-            for lane in port.lanes() {
-                streams[lane as usize] = Stream::decode(port.packet(lane)[0]);
-            }
-        }
-    }
-    let formats = port.receive_blocks().await;
-    let pieces: Vec<Vec<Piece>> =
-        formats.iter().map(|format| format::parse(format.split(|byte| *byte == 0).next().unwrap_or(&[]))).collect();
-    port.reply(|lane| argument_layout(&pieces[lane as usize], packed).1 as u64).await;
-    let blocks = port.receive_blocks().await;
-    let mut lanes: Vec<Arguments> =
-        pieces.iter().zip(&blocks).map(|(pieces, block)| arguments(pieces, packed, block)).collect();
-    loop {
-        // Strings are asked for last first, a lane at a time; lanes that need none send nothing.
-        let pending: Vec<Option<(usize, u64)>> = lanes.iter_mut().map(|lane| lane.strings.pop()).collect();
-        if pending.iter().all(Option::is_none) {
-            break;
-        }
-        port.send(|lane| {
-            let address = pending[lane as usize].map_or(0, |(_, address)| address);
-            [0u64.to_le_bytes(), address.to_le_bytes()].concat()
-        })
-        .await;
-        let texts = port.receive_blocks().await;
-        for ((lane, mut text), pending) in lanes.iter_mut().zip(texts).zip(pending) {
-            if let Some((value, _)) = pending {
-                text.truncate(text.iter().position(|byte| *byte == 0).unwrap_or(text.len()));
-                lane.values[value].1 = Value::Text(Some(text));
-            }
-        }
-    }
-    let mut results = [0i64; 64];
-    for lane in port.lanes() {
-        let mut out = Vec::new();
-        let mut values = lanes[lane as usize].values.iter();
-        for piece in &pieces[lane as usize] {
-            match piece {
-                Piece::Text(text) => out.extend_from_slice(text),
-                Piece::Spec(spec) => {
-                    if let Some((star, value)) = values.next() {
-                        // LLVM's libc prints a null pointer as it prints a string.
-                        let null = Value::Text(Some(b"(nullptr)".to_vec()));
-                        let is_null = spec.conversion == b'p' && *value == Value::Bits(0);
-                        let spec = &if is_null { Spec { precision: None, ..spec.clone() } } else { spec.clone() };
-                        format::render(spec, star, if is_null { &null } else { value }, &mut out);
-                    }
-                }
-            }
-        }
-        let size = out.len() as i64;
-        let written = put(shared, streams[lane as usize], out).await as i64;
-        results[lane as usize] = if written == size { written } else { -1 };
-    }
-    port.send(|lane| [results[lane as usize].to_le_bytes(), 0i64.to_le_bytes()].concat()).await;
 }
 
 /// A fixed mix of sends and receives that LLVM libc's own integration test walks through.

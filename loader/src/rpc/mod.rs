@@ -11,6 +11,7 @@ mod calls;
 mod files;
 mod input;
 mod port;
+mod printf;
 
 pub use area::{Abi, Area, Region};
 pub use beside::waits_still;
@@ -67,7 +68,7 @@ pub struct Server {
     handler: Option<Handler>,
     calls: Vec<(u32, Call)>,
     /// The last writes of the program's files, once they are begun.
-    last: Option<Call>,
+    last: Option<Pin<Box<dyn Future<Output = i64>>>>,
     busy: HashSet<u32>,
 }
 
@@ -128,17 +129,18 @@ impl Server {
     /// reads keeps it waiting, nothing else does.
     pub fn finish(&mut self) -> bool {
         let files = || self.shared.borrow().files.all();
-        let last = self.last.get_or_insert_with(|| {
-            let flush = calls::flush(files());
-            Box::pin(async {
-                flush.await;
-            })
-        });
-        let done = last.as_mut().poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(());
-        if done {
-            self.last = None;
+        let last = self.last.get_or_insert_with(|| Box::pin(calls::flush(files())));
+        match last.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Pending => false,
+            Poll::Ready(answer) => {
+                self.last = None;
+                if answer != 0 {
+                    let text = "what a file of the program had kept could not be written whole";
+                    self.shared.borrow_mut().complaints.push(text.to_owned());
+                }
+                true
+            }
         }
-        done
     }
 
     /// No call is open, and the next one wakes a host that sleeps.

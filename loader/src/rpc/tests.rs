@@ -101,10 +101,10 @@ impl Device {
 
     /// Polls until the client owns the port again.
     fn wait_for(&mut self, port: u32) {
-        while !self.answered(port) {
+        until(|| {
             self.server.poll();
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+            self.answered(port)
+        });
     }
 
     /// Whether the client owns the port again.
@@ -288,6 +288,15 @@ impl Device {
 
 const LOST: u64 = u64::MAX;
 
+/// Waits for what must come, and not for ever.
+fn until(mut done: impl FnMut() -> bool) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    while !done() {
+        assert!(std::time::Instant::now() < end, "it has not come");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn calls_without_an_answer_give_the_port_back() {
     let mut device = Device::new(Abi::Llvm19, 32);
@@ -416,6 +425,7 @@ fn a_read_that_waits_keeps_no_other_call_waiting() {
 #[test]
 fn a_write_that_waits_keeps_no_other_call_waiting() {
     use std::io::Read;
+    use std::os::fd::AsRawFd;
     let path = std::env::temp_dir().join(format!("kfdrun-fifo-{}", std::process::id()));
     let name = files::c_string(path.as_os_str().as_encoded_bytes()).unwrap();
     // SAFETY: a NUL-terminated string.
@@ -429,30 +439,70 @@ fn a_write_that_waits_keeps_no_other_call_waiting() {
     device.wait_for(0);
     let file = device.receive(0, 0)[0];
     std::fs::remove_file(&path).unwrap();
-    // More than a pipe holds.
-    let text = vec![b'x'; 100_000];
+    // More than a pipe holds, in whole blocks of the stream's buffer, which keeps nothing then.
+    let text = vec![b'x'; 24 * 4096];
     device.open(3, 1, 0x6300_0004);
     device.send(3, 1, |_| [file; 8]);
     device.send_text(3, 1, &text);
-    assert!(!device.answered(3));
-    device.open(4, 1, 0x6300_0013);
-    device.send(4, 1, |_| [0; 8]);
-    assert!(!device.answered(4), "fflush of all waits too");
-    device.open(5, 1, 0x6300_000e);
-    device.send(5, 1, |_| [file; 8]);
-    assert!(!device.answered(5), "so does feof of that stream");
-    assert_eq!(device.unary(10, [64, 0, 0]), 0x20_0000, "another port is served");
+    // The pipe is full: whoever writes waits, with the stream's lock.
+    let mut bytes = 0;
+    until(|| {
+        // SAFETY: an open descriptor, and a place for the number.
+        assert_eq!(unsafe { libc::ioctl(reader.as_raw_fd(), libc::FIONREAD, &mut bytes) }, 0);
+        bytes == 65536
+    });
+    for (port, opcode) in [(4, 0x6300_0013), (5, 0x6300_000e)] {
+        device.open(port, 1, opcode);
+        // `fflush` of all, `feof` of this one.
+        device.send(port, 1, |_| [if port == 5 { file } else { 0 }; 8]);
+    }
+    for _ in 0..100 {
+        assert_eq!(device.unary(10, [64, 0, 0]), 0x20_0000, "another port is served");
+        assert_eq!([3, 4, 5].map(|port| device.answered(port)), [false; 3]);
+    }
     let mut rest = text.len();
     let mut block = vec![0; 65536];
     while rest > 0 {
         rest -= reader.read(&mut block[..rest.min(65536)]).unwrap();
-        device.server.poll();
     }
-    for (port, answer) in [(3, 100_000), (4, 0), (5, 0)] {
+    for (port, answer) in [(3, text.len() as u64), (4, 0), (5, 0)] {
         device.wait_for(port);
         assert_eq!(device.receive(port, 0)[0], answer, "port {port}");
     }
-    while !device.server.finish() {}
+    until(|| device.server.finish());
+}
+
+/// What is kept for a pipe that nobody reads keeps nothing back that is for a file.
+#[test]
+fn the_last_writes_to_files_wait_for_no_pipe() {
+    let folder = std::env::temp_dir().join(format!("kfdrun-last-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (pipe, log) = (folder.join("pipe"), folder.join("log"));
+    let name = files::c_string(pipe.as_os_str().as_encoded_bytes()).unwrap();
+    // SAFETY: a NUL-terminated string.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    let mut reader = std::fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    std::io::Write::write_all(&mut reader, &[0; 65536]).unwrap();
+    let mut device = Device::new(Abi::Llvm19, 32);
+    device.open(0, 1, 0x6300_0008);
+    device.send_text(0, 1, format!("{}\0", pipe.display()).as_bytes());
+    device.send(0, 1, |_| [u64::from(b'w'); 8]);
+    device.wait_for(0);
+    let stuck = device.receive(0, 0)[0];
+    let kept: Vec<u64> = (0..8).map(|n| device.open_file(&format!("{}{n}", log.display()), "w")).collect();
+    for file in [&[stuck], &kept[..]].concat() {
+        device.open(0, 1, 0x6300_0004);
+        device.send(0, 1, |_| [file; 8]);
+        device.send_text(0, 1, b"kept");
+        device.wait_for(0);
+    }
+    assert!(!device.server.finish(), "the pipe is full");
+    for n in 0..8 {
+        assert_eq!(std::fs::read(format!("{}{n}", log.display())).unwrap(), b"kept");
+    }
+    std::io::Read::read_exact(&mut reader, &mut [0; 65536]).unwrap();
+    until(|| device.server.finish());
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// Of no stream, `fflush` means all of them.
@@ -487,22 +537,21 @@ fn commands_and_what_they_start() {
     assert_eq!(device.receive(3, 0)[0], 127 << 8);
 
     let note = std::env::temp_dir().join(format!("kfdrun-child-{}", std::process::id()));
-    let command = format!("sh -c 'sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait'; true\0", note.display());
+    // The shell would start the second one when the first ends.
+    let command =
+        format!("sh -c 'sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait'; echo > {0}.second\0", note.display());
     device.open(3, 1, 0x6300_001d);
     device.send_text(3, 1, command.as_bytes());
-    let child: i32 = loop {
-        match std::fs::read_to_string(&note) {
-            Ok(text) => break text.trim().parse().unwrap(),
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
-        }
-    };
+    until(|| note.exists());
+    let child: i32 = std::fs::read_to_string(&note).unwrap().trim().parse().unwrap();
     std::fs::remove_file(&note).unwrap();
     drop(device);
     // A process that has ended is a zombie or gone; whoever has it for a child now is not this test.
-    let state = || std::fs::read_to_string(format!("/proc/{child}/stat")).ok();
-    while state().is_some_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim().starts_with('Z')) {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
+    until(|| {
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().unwrap_or_default().trim().starts_with(['Z', 'X']) || stat.is_empty()
+    });
+    assert!(!note.with_extension("second").exists());
 }
 
 #[test]

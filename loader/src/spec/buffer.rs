@@ -126,7 +126,7 @@ impl Init {
                 let mut bytes = read(path, most)?;
                 let name = path.display();
                 if npy::is_npy(&bytes) {
-                    let data = npy::read(&bytes, element).map_err(|error| format!("{name}: {error}"))?;
+                    let data = npy::read(&bytes, element, count).map_err(|error| format!("{name}: {error}"))?;
                     bytes = data.to_vec();
                 } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
                     return Err(format!("{name}: not a NumPy file, which starts with \\x93NUMPY").into());

@@ -138,14 +138,17 @@ fn one(arg: &Arg, spec: &ArgSpec) -> Result<Option<Value>, String> {
                 Known::Numbers(named, _) if !is_alike(named, *element) => {
                     return Err(format!("{} is not {}", element.name(), named.opencl()));
                 }
+                Known::Numbers(_, needed) if needed as usize != *count => {
+                    return Err(format!("{count} values are given, it has {needed}"));
+                }
                 Known::Truth if bytes.iter().skip(1).any(|byte| *byte != 0) || bytes.first() > Some(&1) => {
                     return Err("a bool is 0 or 1".to_owned());
                 }
                 _ => {}
             }
             let mut bytes = bytes.clone();
-            // A vector of three takes the room of four, a structure of three numbers does not.
-            if *count == 3 && arg.size as usize == 4 * element.size() {
+            // A vector of three takes the room of four.
+            if matches!(known(arg), Known::Numbers(_, 3)) {
                 bytes.resize(4 * element.size(), 0);
             }
             sized(arg, bytes).map(Some)
@@ -301,6 +304,11 @@ mod tests {
         let vector = arg(ValueKind::ByValue, 16, Some("float3"));
         assert!(matches!(given(&vector, "f32x3:1,2,3"), Ok(Some(Value::Bytes(bytes))) if bytes.len() == 16));
         assert!(given(&vector, "1").unwrap_err().contains("f32x3"));
+        assert!(given(&vector, "f32x4:1,2,3,4").unwrap_err().contains("4 values are given, it has 3"));
+        let four = arg(ValueKind::ByValue, 16, Some("float4"));
+        assert!(given(&four, "f32x3:1,2,3").unwrap_err().contains("3 values are given, it has 4"));
+        // Of what is no vector by its type, no more is known than its size.
+        assert!(given(&arg(ValueKind::ByValue, 16, None), "f32x3:1,2,3").unwrap_err().contains("12 bytes are given"));
         let three = arg(ValueKind::ByValue, 12, Some("struct three"));
         assert!(matches!(given(&three, "f32x3:1,2,3"), Ok(Some(Value::Bytes(bytes))) if bytes.len() == 12));
     }

@@ -22,9 +22,14 @@ pub struct Differences {
     pub first: Vec<(usize, String, String)>,
 }
 
+impl Differences {
+    /// Differences that are listed.
+    pub const LISTED: usize = 5;
+}
+
 /// Compares elements; none when all are near enough. NaN equals NaN; without a tolerance integers must be equal and so
-/// must floats, 0 and -0 alike.
-pub fn compare(element: Element, got: &[u8], want: &[u8], tolerance: Tolerance) -> Option<Differences> {
+/// must floats, 0 and -0 alike. Of what must not have changed, `exact`, all bytes are the same.
+pub fn compare(element: Element, got: &[u8], want: &[u8], tolerance: Tolerance, exact: bool) -> Option<Differences> {
     let size = element.size();
     let mut differences = Differences { count: 0, of: want.len() / size, first: Vec::new() };
     for (index, (got, want)) in got.chunks_exact(size).zip(want.chunks_exact(size)).enumerate() {
@@ -35,12 +40,13 @@ pub fn compare(element: Element, got: &[u8], want: &[u8], tolerance: Tolerance) 
             true => (a - b).abs(),
             false => element.to_i128(got).abs_diff(element.to_i128(want)) as f64,
         };
-        let exact = tolerance == Tolerance::default();
-        if same || (!exact && b.is_finite() && apart <= tolerance.absolute + tolerance.relative * b.abs()) {
+        let same = if exact { got == want } else { same };
+        let near = !exact && tolerance != Tolerance::default();
+        if same || (near && b.is_finite() && apart <= tolerance.absolute + tolerance.relative * b.abs()) {
             continue;
         }
         differences.count += 1;
-        if differences.first.len() < 5 {
+        if differences.first.len() < Differences::LISTED {
             differences.first.push((index, element.show(got), element.show(want)));
         }
     }
@@ -50,6 +56,23 @@ pub fn compare(element: Element, got: &[u8], want: &[u8], tolerance: Tolerance) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn compare(element: Element, got: &[u8], want: &[u8], tolerance: Tolerance) -> Option<Differences> {
+        super::compare(element, got, want, tolerance, false)
+    }
+
+    /// What a kernel must not change is the same to the bit.
+    #[test]
+    fn exactly() {
+        let bits = |value: u32| value.to_le_bytes();
+        let (nan, other, zero, minus) = (0x7fc0_0000, 0x7fc0_0001, 0, 0x8000_0000);
+        let tolerance = Tolerance { relative: 1.0, absolute: 1.0 };
+        for (got, want) in [(nan, other), (zero, minus)] {
+            assert!(super::compare(Element::F32, &bits(got), &bits(want), tolerance, true).is_some());
+            assert_eq!(compare(Element::F32, &bits(got), &bits(want), tolerance), None);
+        }
+        assert_eq!(super::compare(Element::F32, &bits(nan), &bits(nan), tolerance, true), None);
+    }
 
     #[test]
     fn an_infinity_is_near_nothing_else() {

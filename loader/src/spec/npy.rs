@@ -13,8 +13,8 @@ pub fn is_npy(file: &[u8]) -> bool {
     file.starts_with(MAGIC)
 }
 
-/// The elements of a file, which must be of this type, in C order.
-pub fn read(file: &[u8], element: Element) -> Result<&[u8], String> {
+/// The elements of a file, which must be of this type, in C order, and `wanted` of them.
+pub fn read(file: &[u8], element: Element, wanted: Option<u64>) -> Result<&[u8], String> {
     let rest = file.strip_prefix(MAGIC).ok_or("not a NumPy file")?;
     let (&[major, _], rest) = rest.split_first_chunk::<2>().ok_or("the file ends inside its header")?;
     let (length, rest) = match major {
@@ -40,9 +40,14 @@ pub fn read(file: &[u8], element: Element) -> Result<&[u8], String> {
     }
     let shape = value(&header, "shape").and_then(|text| text.strip_prefix('(')).ok_or("the header has no 'shape'")?;
     let mut count = 1u64;
-    for size in shape.split(')').next().unwrap_or_default().split(',').map(str::trim).filter(|size| !size.is_empty()) {
+    let (shape, _) = shape.split_once(')').ok_or("its 'shape' has no end")?;
+    for size in shape.split(',').map(str::trim).filter(|size| !size.is_empty()) {
         let size = size.parse::<u64>().map_err(|_| format!("'{size}' is not a dimension"))?;
         count = count.checked_mul(size).ok_or("its shape has more than 2^64 elements")?;
+    }
+    // What was read may have been cut behind what is needed.
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != count) {
+        return Err(format!("it has {count} elements, {wanted} are needed"));
     }
     let bytes = count.checked_mul(element.size() as u64).and_then(|bytes| usize::try_from(bytes).ok());
     let data = bytes.and_then(|bytes| data.get(..bytes));
@@ -79,16 +84,16 @@ mod tests {
             let bytes: Vec<u8> = (0..3 * element.size() as u8).collect();
             let file = [header(element, 3), bytes.clone()].concat();
             assert_eq!((file.len() - bytes.len()) % 64, 0);
-            assert_eq!(read(&file, element), Ok(&bytes[..]));
+            assert_eq!(read(&file, element, None), Ok(&bytes[..]));
         }
     }
 
     #[test]
     fn what_cannot_be_used_is_refused() {
         let file = [header(Element::F32, 3), vec![0; 12]].concat();
-        assert!(read(&file, Element::I32).unwrap_err().contains("'<f4'"));
+        assert!(read(&file, Element::I32, None).unwrap_err().contains("'<f4'"));
         for length in 0..file.len() {
-            assert!(read(&file[..length], Element::F32).is_err(), "{length}");
+            assert!(read(&file[..length], Element::F32, None).is_err(), "{length}");
         }
         for (from, to, words) in [
             (&b"False"[..], &b"True "[..], "Fortran order"),
@@ -101,7 +106,7 @@ mod tests {
             let mut changed = file.clone();
             let at = file.windows(from.len()).position(|window| window == from).unwrap();
             changed[at..at + to.len()].copy_from_slice(to);
-            let error = read(&changed, Element::F32).unwrap_err();
+            let error = read(&changed, Element::F32, None).unwrap_err();
             assert!(error.contains(words), "{words}: {error}");
         }
     }

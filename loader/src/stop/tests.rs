@@ -124,3 +124,11 @@ fn lanes() {
         assert_eq!(lanes_text(mask), text);
     }
 }
+
+#[test]
+fn a_pipe_that_is_not_read() {
+    let text = |limit| Stop::Unread { limit }.to_string();
+    let end = "the program ended, and a pipe that it wrote to was not read: the rest is lost";
+    assert_eq!(text(Some(Duration::from_millis(1500))), format!("timeout: within the limit of 1.5 s {end}"));
+    assert_eq!(text(None), format!("interrupted: {end}"));
+}
