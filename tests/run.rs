@@ -387,6 +387,20 @@ fn a_full_disk_is_told() {
     assert_eq!(silent.status.code(), Some(126));
 }
 
+/// More seconds than the clock has.
+#[test]
+fn a_limit_of_ages() {
+    for (name, arguments, value) in [("sum.gfx90a", &["20", "22"][..], 42), ("gcn.gfx90a", &[], 1)] {
+        status(&kfdrun(&["--device", "emu", "--timeout", "1.8e19"], &image(name), arguments), value);
+    }
+    let image = image("kernels.gfx90a");
+    let launch = ["launch", image.to_str().expect("text"), "persist", "--groups", "1", "--group-size", "1"];
+    let output = limit::output(
+        Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(["--device", "emu", "--timeout", "1.8e19"]).args(launch),
+    );
+    assert_ne!(output.status.code(), Some(101));
+}
+
 #[test]
 fn bits_lost_in_the_exit_status_are_noted() {
     let said = status(&emulated(&[], &image("big_return.gfx90a"), &[]), 7);

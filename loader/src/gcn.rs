@@ -112,7 +112,7 @@ pub fn run(
     put(kernarg::STACK, &stack.va().0.to_le_bytes());
     put(kernarg::STACK_SIZE, &program.gcn_stack.to_le_bytes());
 
-    let deadline = program.timeout.map(|timeout| Instant::now() + timeout);
+    let deadline = program.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     for name in KERNELS {
         let Some(kernel) = image.code().kernel(name) else { continue };
         // The metadata's kernarg size is not that of the block.

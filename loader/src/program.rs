@@ -219,7 +219,7 @@ pub fn run(
         gpu.reserve_scratch(gpu.private_bytes(kernel), lanes, shape.waves(lanes))?;
     }
 
-    let deadline = program.timeout.map(|timeout| Instant::now() + timeout);
+    let until = program.timeout.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit)));
     if image.in_system_memory() {
         notes.push(
             "the device has no large BAR: the image lies in system memory, where atomics need PCIe support".to_owned(),
@@ -231,7 +231,7 @@ pub fn run(
         if kernel.name() == "_end" && kernel.metadata.args.iter().any(|arg| !arg.value_kind.is_hidden()) {
             values = vec![Value::from(read_value(&image)? as u32)];
         }
-        let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let timeout = until.map(|(end, _)| end.saturating_duration_since(Instant::now()));
         let launch = Launch { shape, values, dynamic_lds: 0, timeout };
         let (mut left, mut broken) = (None, None);
         let result = gpu.dispatch(&image, kernel, &launch, &mut |state| {
@@ -297,7 +297,7 @@ pub fn run(
                 }
                 if let Some(server) = server.as_mut().filter(|_| !matches!(*stop, Stop::Timeout { .. })) {
                     // What stopped the kernel is the news.
-                    let _ = write_files(server, deadline, &mut |elapsed| on_wait(&files_wait(&last, elapsed)));
+                    let _ = write_files(server, until, &mut |elapsed| on_wait(&files_wait(&last, elapsed)));
                 }
                 return Err(Error::Stopped(stop));
             }
@@ -308,11 +308,8 @@ pub fn run(
         }
     }
     if let Some(server) = &mut server {
-        let written = write_files(server, deadline, &mut |elapsed| on_wait(&files_wait(&last, elapsed)));
+        write_files(server, until, &mut |elapsed| on_wait(&files_wait(&last, elapsed)))?;
         notes.extend(server.take_complaints());
-        if let Err(in_time) = written {
-            return Err(Stop::Unread { limit: program.timeout.filter(|_| !in_time) }.into());
-        }
     }
     let ending = match ended {
         Some(End::Exit(status)) => Ending::Exited(status),
@@ -322,20 +319,20 @@ pub fn run(
     Ok(Outcome { ending, notes })
 }
 
-/// Writes what the program's files have kept. A pipe that nobody reads may take for ever: the error says whether that was
-/// ended in time, by `goes_on`, or by the deadline.
+/// Writes what the program's files have kept. A pipe that nobody reads may take for ever: `until` is when the time is over,
+/// and how much there was; `goes_on` is asked again and again.
 fn write_files(
     server: &mut Server,
-    deadline: Option<Instant>,
+    until: Option<(Instant, Duration)>,
     goes_on: &mut dyn FnMut(Duration) -> bool,
-) -> Result<(), bool> {
+) -> Result<(), Stop> {
     let start = Instant::now();
     while !server.finish() {
-        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            return Err(false);
+        if let Some((_, limit)) = until.filter(|(end, _)| *end <= Instant::now()) {
+            return Err(Stop::Unread { limit: Some(limit) });
         }
         if !goes_on(start.elapsed()) {
-            return Err(true);
+            return Err(Stop::Unread { limit: None });
         }
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -47,7 +47,7 @@ impl<'a> Runner<'a> {
     /// The time starts now.
     pub fn new(args: &'a Args, device: &Arc<Device>, gpu: Gpu) -> Runner<'a> {
         output::start(args.timeout);
-        let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
+        let deadline = args.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         Runner { args, device: device.clone(), gpu, deadline }
     }
 
