@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 /// Most bytes of what is no regular file, unless it is known how many are needed.
 pub const LARGEST_STREAM: u64 = 1 << 30;
 
+/// Bytes of a regular file that are read between looks at the time.
+const PIECE: u64 = 16 << 20;
+
 /// A wait this long is worth a line on a terminal.
 const LONG: Duration = Duration::from_secs(2);
 
@@ -93,7 +96,16 @@ impl Input {
         let room = usize::try_from(length).map_err(std::io::Error::other)?;
         bytes.try_reserve_exact(room).map_err(std::io::Error::other)?;
         // Files of /proc say that they are empty, and are not.
-        file.take(most.unwrap_or(u64::MAX)).read_to_end(&mut bytes)?;
+        let mut left = most.unwrap_or(u64::MAX);
+        while left > 0 {
+            if let Some(limit) = self.over() {
+                return Err(InputError::Timeout { limit, bytes: bytes.len() });
+            }
+            match (&mut file).take(left.min(PIECE)).read_to_end(&mut bytes)? {
+                0 => break,
+                count => left -= count as u64,
+            }
+        }
         Ok(bytes)
     }
 

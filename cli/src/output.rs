@@ -165,6 +165,14 @@ pub fn no_more_waiting() -> Option<Errno> {
     }
 }
 
+/// The failure of what cannot go on, as [`no_more_waiting`] says; `what` was done meanwhile.
+pub fn time_is_over(what: &str) -> Option<Failure> {
+    no_more_waiting().map(|errno| match errno {
+        Errno::ETIMEDOUT => Failure::new(TIMEOUT, format!("--timeout was over while {what}")),
+        _ => Failure::new(INTERRUPTED, format!("interrupted while {what}")),
+    })
+}
+
 /// Opens a file for writing, by others a FIFO: it waits for a reader as for one that reads.
 pub fn open_to_write(path: &Path) -> std::io::Result<Patient> {
     let options = || {
@@ -197,7 +205,7 @@ fn given_up(errno: Errno) -> std::io::Error {
 }
 
 /// A file that is written as the program's output is: no wait is longer than the run's.
-pub struct Patient(File);
+pub struct Patient(pub File);
 
 impl Write for Patient {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

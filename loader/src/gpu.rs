@@ -67,12 +67,14 @@ pub struct Gpu {
     shadow: Arc<Shadow>,
     /// What a report compares with.
     before: Before,
+    /// Kernels that have completed.
+    completed: u64,
 }
 
 /// How things were when the last doorbell was rung.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
-    /// Age of the completion event.
+    /// Age of the completion event, once the interrupts of all earlier kernels have come: it starts at 1.
     age: u64,
     /// `read_dispatch_id`.
     read: u64,
@@ -207,6 +209,7 @@ impl Gpu {
             hidden: HiddenBuffers::default(),
             shadow: Arc::new(Shadow::new(device)),
             before: Before::default(),
+            completed: 0,
         })
     }
 
@@ -428,7 +431,7 @@ impl Gpu {
             std::thread::yield_now();
             true
         })?;
-        self.before = Before { age: self.done.age(), read: self.queue.read_index() };
+        self.before = Before { age: self.done.age().max(1 + self.completed), read: self.queue.read_index() };
         self.queue.ring_doorbell(last);
         self.wait(image, kernel, timeout, (private_segment_size, lanes, waves), pending)
     }

@@ -82,7 +82,13 @@ pub fn find<'c, 'a>(code: &'c CodeObject<'a>, name: &str) -> Result<&'c Kernel<'
         kernels.iter().filter(|(_, demangled)| demangled.as_ref().is_some_and(|d| name(d) == wanted)).collect()
     };
     let template = |short: &str| short.split('<').next().unwrap_or_default().to_owned();
-    for found in [of(&|d| squeezed(&d.whole)), of(&|d| squeezed(&d.short)), of(&|d| template(&squeezed(&d.short)))] {
+    let last = |name: &str| name.rsplit("::").next().unwrap_or_default().to_owned();
+    for found in [
+        of(&|d| squeezed(&d.whole)),
+        of(&|d| squeezed(&d.short)),
+        of(&|d| template(&squeezed(&d.short))),
+        of(&|d| last(&template(&squeezed(&d.short)))),
+    ] {
         match found[..] {
             [] => {}
             [(kernel, _)] => return Ok(kernel),

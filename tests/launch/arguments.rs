@@ -313,11 +313,17 @@ fn reading_ends_with_the_time_or_at_a_bound() {
     assert_eq!(stdout, "1: 2 4 6 8\n");
     writer.join().expect("a thread").expect("it was read");
     // No end, but a known count.
-    for more in [&[][..], &["--expect", "1=/dev/zero"]] {
-        let first = if more.is_empty() { "f32[4]=@/dev/zero" } else { "f32[4]" };
-        let (_, stderr) = said(&scale(first, more, "120"), 2);
-        assert!(stderr.contains("bytes or more; 4 elements of f32 have 16"), "{stderr}");
-    }
+    said(&scale("f32[4]=@/dev/zero", &["--expect", "1=/dev/zero"], "120"), 0);
+    let (_, stderr) = said(&scale("f32[]=@/dev/zero", &[], "120"), 2);
+    assert!(stderr.contains("it goes on after 1024 MiB"), "{stderr}");
+    // What comes through a pipe is all meant.
+    let writer = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || std::fs::write(fifo, vec![0; 20])
+    });
+    let (_, stderr) = said(&scale(&format!("f32[4]=@{pipe}"), &[], "120"), 2);
+    assert!(stderr.contains("it has 20 bytes or more; 4 elements of f32 have 16"), "{stderr}");
+    writer.join().expect("a thread").expect("it was read");
     std::fs::remove_file(&fifo).expect("the fifo goes");
 }
 
@@ -340,7 +346,6 @@ fn variables_are_data_of_a_known_size() {
         (["--set-global", "elsewhere=1"], "the image does not define it: --define gives it an address"),
         (["--set-global", "nope=1"], "the image has no such variable; its 2 are "),
         (["--set-global", "weights=f32[]=1,2,3"], "f32[]=1,2,3 has 12 bytes, the variable has 16"),
-        (["--set-global", "weights=f32[4]=@/dev/zero"], "4 elements of f32 have 16"),
     ] {
         let fixed = single(&["--arg", "u32[3]", "--define", "elsewhere=u32[2]"]);
         let (stdout, stderr) = said(&launch("variables.gfx90a", "count", &[&fixed, &option[..]].concat()), 2);
@@ -383,4 +388,28 @@ fn expectations_say_which_forms_they_have() {
         assert!(stderr.contains(&format!("--expect {what}: there is no file")), "{stderr}");
         assert!(stderr.contains("zeros, iota, fill:VALUE") || stderr.contains("'x' is not"), "{stderr}");
     }
+}
+
+/// What is there stays, and a device is read as far as it is needed.
+#[test]
+fn devices_and_standard_output_by_their_names() {
+    let options = with(&["--arg", "u8[64]=@/dev/zero", "--arg", "u8[64]", "--arg", "1", "--arg", "4"]);
+    let path = std::env::temp_dir().join(format!("kfdrun-stdout-{}", std::process::id()));
+    std::fs::write(&path, "before\n").expect("a file");
+    let file = std::fs::File::options().append(true).open(&path).expect("the file");
+    let image = image("arguments.gfx90a");
+    let child = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
+        .args(["--device", "emu", "--timeout", "120", "launch"])
+        .args([image.to_str().expect("a path of text"), "scale"])
+        .args(options)
+        .args(["--dump", "1=/dev/stdout", "--dump", "1=-"])
+        .stdin(std::process::Stdio::null())
+        .stdout(file)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    said(&limit::finish(child), 0);
+    let text = std::fs::read(&path).expect("the file");
+    std::fs::remove_file(&path).expect("the file goes");
+    assert_eq!(text, [b"before\n", &[0; 64][..], format!("1:{}\n", " 0".repeat(64)).as_bytes()].concat());
 }

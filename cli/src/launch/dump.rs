@@ -2,11 +2,12 @@
 
 use super::usage;
 use crate::exit::{ENVIRONMENT, Failure, TIMEOUT};
-use crate::output::{open_to_write, print};
+use crate::output::{Patient, open_to_write, print};
 use loader::spec::{Element, npy};
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// A file, or text on stdout.
@@ -20,6 +21,8 @@ enum To {
     Stdout,
     /// A regular file that is open, and whether it is new; it is emptied when its contents come.
     File(PathBuf, Option<File>, bool),
+    /// Another name of standard output, which is written behind what is there.
+    Descriptor(PathBuf, File),
     /// A pipe or a device, which is opened when its contents come.
     Other(PathBuf),
 }
@@ -49,13 +52,29 @@ impl Dump {
             }
             Err(error) => return Err(fail(error)),
         };
+        let id = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
+        let there = std::fs::metadata(path).ok().map(|metadata| id(&metadata));
+        let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
+        let stdout_id = stdout.as_ref().ok().and_then(|file| file.metadata().ok()).map(|metadata| id(&metadata));
+        // As /dev/stdout is: what was written there stays.
+        if let (Ok(stdout), true) = (stdout, there.is_some() && there == stdout_id) {
+            return Ok(Dump { to: To::Descriptor(path.to_owned(), stdout), writer: None });
+        }
         if is_special {
+            let is_fifo = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo());
+            let is_same = |other: &&Dump| match &other.to {
+                To::Other(other) => std::fs::metadata(other).ok().map(|metadata| id(&metadata)) == there,
+                _ => false,
+            };
+            if is_fifo && others.iter().any(is_same) {
+                return Err(usage(format!("{}: another dump goes to that FIFO already", path.display())));
+            }
             return Ok(Dump { to: To::Other(path.to_owned()), writer: None });
         }
         let file = File::options().write(true).create(true).truncate(false).open(path).map_err(fail)?;
-        let id = file.metadata().map(|metadata| (metadata.dev(), metadata.ino())).map_err(fail)?;
+        let own = file.metadata().map(|metadata| id(&metadata)).map_err(fail)?;
         let same = others.iter().any(|other| match &other.to {
-            To::File(_, Some(file), _) => file.metadata().is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == id),
+            To::File(_, Some(file), _) => file.metadata().is_ok_and(|metadata| id(&metadata) == own),
             _ => false,
         });
         if same {
@@ -73,7 +92,7 @@ impl Dump {
     pub fn begin(&mut self, name: &str, element: Element, count: u64) -> Result<(), Failure> {
         let path = match &self.to {
             To::Stdout => return print(&format!("{name}:")),
-            To::File(path, ..) | To::Other(path) => path.clone(),
+            To::File(path, ..) | To::Descriptor(path, _) | To::Other(path) => path.clone(),
         };
         let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
         let head = if is_npy { npy::header(element, count) } else { Vec::new() };
@@ -82,6 +101,7 @@ impl Dump {
                 *is_new = false;
                 file.set_len(0).and_then(|()| file.try_clone()).map(|file| Box::new(file) as Box<dyn Write>)
             }
+            To::Descriptor(_, file) => file.try_clone().map(|file| Box::new(Patient(file)) as Box<dyn Write>),
             _ => open_to_write(&path).map(|file| Box::new(file) as Box<dyn Write>),
         };
         let mut writer = BufWriter::new(file.map_err(|error| self.failure(error))?);
@@ -112,7 +132,7 @@ impl Dump {
     fn failure(&self, error: std::io::Error) -> Failure {
         let name = match &self.to {
             To::Stdout => "standard output".to_owned(),
-            To::File(path, ..) | To::Other(path) => path.display().to_string(),
+            To::File(path, ..) | To::Descriptor(path, _) | To::Other(path) => path.display().to_string(),
         };
         let status = if error.kind() == ErrorKind::TimedOut { TIMEOUT } else { ENVIRONMENT };
         Failure::new(status, format!("{name}: {error}"))

@@ -4,11 +4,12 @@ use super::dump::Dump;
 use super::{LaunchArgs, usage};
 use crate::exit::{Failure, TIMEOUT, USAGE};
 use crate::input::{Input, InputError};
-use crate::output::{clear_progress, say};
+use crate::output::{self, clear_progress, say};
 use elf::{CodeObject, Kernel, Place};
 use kfd::{Buffer, Device};
 use loader::spec::{self, BufferSpec, Contents, Differences, Direction, Init, Tolerance, What};
 use std::collections::HashMap;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,6 +42,9 @@ impl Named {
     fn pieces(&self, buffer: &Buffer, mut each: impl FnMut(u64, &[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
         let mut piece = vec![0; PIECE];
         for (at, length) in spans(self.contents.size()) {
+            if let Some(failure) = output::time_is_over(&format!("buffer {} was written or compared", self.name)) {
+                return Err(failure);
+            }
             buffer.read_bytes(at, &mut piece[..length])?;
             each(at / self.spec.element.size() as u64, &piece[..length])?;
         }
@@ -144,9 +148,12 @@ impl Files {
         self.base.join(path)
     }
 
-    /// Reads a file, or its first bytes.
-    pub fn read(&self, path: &Path, most: Option<u64>) -> Result<Vec<u8>, Failure> {
+    /// Reads a file: whole, or enough to tell whether it has more than the bytes that are wanted. Devices have no end, and
+    /// are read no further than that.
+    pub fn read(&self, path: &Path, wanted: Option<u64>) -> Result<Vec<u8>, Failure> {
         let path = self.path(path);
+        let is_device = || std::fs::metadata(&path).is_ok_and(|metadata| metadata.file_type().is_char_device());
+        let most = wanted.map(|wanted| if is_device() { wanted } else { spec::enough(wanted) });
         self.input.read(&path, most).map_err(|error| {
             let failure = error.failure(USAGE, path.display());
             match error {

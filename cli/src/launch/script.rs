@@ -183,11 +183,15 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
             runner.run(&images[index], &mut services[index], &Step::once(kernel))?;
         }
     }
+    // What cannot be printed holds up nothing else.
+    let mut lost = None;
     for (index, (planned, step)) in planned.iter().zip(&steps).enumerate() {
         let image = &images[planned.image];
         planned.globals.set(image)?;
         runner.run(image, &mut services[planned.image], step).map_err(of_launch(index))?;
-        planned.globals.dump(image)?;
+        if let Err(failure) = planned.globals.dump(image) {
+            lost.get_or_insert(failure);
+        }
     }
     for (index, kernel) in after.iter().enumerate() {
         if let Some(kernel) = kernel {
@@ -195,7 +199,7 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
         }
     }
     let same = memory.finish(script.tolerance.unwrap_or_default())?;
-    Ok(if same { 0 } else { DIFFERS })
+    lost.map_or(Ok(if same { 0 } else { DIFFERS }), Err)
 }
 
 /// The images, each once, and which of them each launch runs. Two paths may lead to one file.

@@ -5,7 +5,8 @@ use crate::Image;
 use crate::shadow::shadowed;
 use elf::{Kernel, ValueKind};
 use kfd::{GpuVa, Known};
-use std::sync::atomic::Ordering;
+use std::cmp::Ordering;
+use std::sync::atomic;
 use trace::{Activity, Wave};
 
 /// Kinds of waves that a report lists: same place, same activity.
@@ -129,16 +130,19 @@ impl Gpu {
 
     /// Who did not do what: the signal, the event and the read index against what they were at the doorbell.
     fn bisect(&self) -> Vec<String> {
-        let Ok(value) = self.signal().map(|signal| signal.load(Ordering::Acquire)) else { return Vec::new() };
+        let Ok(value) = self.signal().map(|signal| signal.load(atomic::Ordering::Acquire)) else { return Vec::new() };
         let (age, read) = (self.done.age(), self.queue.read_index());
-        let moved = |what: &str, now: u64, before: u64| match now == before {
-            true => format!("{what}: no, it is {now} as it was at the doorbell"),
-            false => format!("{what}: yes, from {before} to {now}"),
+        let moved = |what: &str, now: u64, before: u64| match now.cmp(&before) {
+            Ordering::Less => {
+                format!("{what}: no, it is {now}, and {before} when the interrupts of earlier kernels have come")
+            }
+            Ordering::Equal => format!("{what}: no, it is {now} as it was at the doorbell"),
+            Ordering::Greater => format!("{what}: yes, from {before} to {now}"),
         };
         let waves = self.device.kfd().system().waves();
         let current = self.queue.write_index().wrapping_sub(1);
         let runs = waves.is_some_and(|waves| waves.iter().any(|wave| wave.index == current));
-        let verdict = match (value, age != self.before.age, read != self.before.read) {
+        let verdict = match (value, age > self.before.age, read != self.before.read) {
             (0, false, _) => "the kernel has completed, and its interrupt was lost",
             (0, true, _) => "the kernel has just completed",
             (_, true, _) => "the event was set and the signal was not: something else sets the same event",

@@ -42,6 +42,7 @@ impl Gpu {
             if value == 0 {
                 let tracer = self.device.kfd().system().tracer();
                 tracer.emit(|| trace::Event::Signal { va: signal_va.0, old: 1, new: 0, by: "host" });
+                self.completed += 1;
                 return Ok(Finished::Completed);
             }
             let elapsed = start.elapsed();

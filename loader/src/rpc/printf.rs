@@ -4,7 +4,7 @@
 use super::calls::{Shared, op, put};
 use super::files::Stream;
 use super::port::Port;
-use crate::format::{self, Piece, Spec, Value, specs};
+use crate::format::{self, Piece, Value, specs};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -117,7 +117,7 @@ pub async fn printf(port: &Port, shared: &Rc<RefCell<Shared>>, number: u32) {
                         // LLVM's libc prints a null pointer as it prints a string.
                         Some((star, Value::Bits(0))) if spec.conversion == b'p' => {
                             let null = Value::Text(Some(b"(nullptr)".to_vec()));
-                            format::render(&Spec { precision: None, ..spec.clone() }, star, &null, &mut out);
+                            format::render(spec, star, &null, &mut out);
                         }
                         Some((star, value)) => format::render(spec, star, value, &mut out),
                         None => {}

@@ -96,8 +96,8 @@ impl Init {
         })
     }
 
-    /// The contents of `count` elements, or of as many as there are. `read` reads a file: whole, or its first bytes if
-    /// it is told how many.
+    /// The contents of `count` elements, or of as many as there are. `read` reads a file: whole, or enough to tell whether
+    /// it has more than the bytes that are wanted ([`enough`]).
     pub fn contents<E: From<String>>(
         &self,
         element: Element,
@@ -121,22 +121,20 @@ impl Init {
             Init::Random(seed) => Source::Random(*seed),
             Init::Values(bytes) => Source::Bytes(bytes.clone()),
             Init::File(path) => {
-                // A byte more tells a file that is too long.
-                let most = count.map(|count| count.saturating_mul(size).saturating_add(npy::LONGEST_HEADER + 1));
-                let mut bytes = read(path, most)?;
+                let wanted = count.map(|count| count.saturating_mul(size));
+                let mut bytes = read(path, wanted)?;
                 let name = path.display();
                 if npy::is_npy(&bytes) {
                     let data = npy::read(&bytes, element, count).map_err(|error| format!("{name}: {error}"))?;
                     bytes = data.to_vec();
                 } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
                     return Err(format!("{name}: not a NumPy file, which starts with \\x93NUMPY").into());
-                } else if most.is_some_and(|most| bytes.len() as u64 >= most) {
-                    let wanted = count.unwrap_or_default();
+                } else if let Some(wanted) = wanted.filter(|wanted| bytes.len() as u64 > *wanted) {
                     let text = format!(
-                        "{name}: it has {} bytes or more; {wanted} elements of {} have {}",
+                        "{name}: it has {} bytes or more; {} elements of {} have {wanted}",
                         bytes.len(),
-                        element.name(),
-                        wanted.saturating_mul(size)
+                        wanted / size,
+                        element.name()
                     );
                     return Err(text.into());
                 } else if !(bytes.len() as u64).is_multiple_of(size) {
@@ -160,6 +158,11 @@ impl Init {
         }
         Ok(Contents { element, count: have, source })
     }
+}
+
+/// Bytes of a file that tell whether it has more than `wanted`, behind whatever header.
+pub fn enough(wanted: u64) -> u64 {
+    wanted.saturating_add(npy::LONGEST_HEADER + 1)
 }
 
 impl BufferSpec {
@@ -325,14 +328,14 @@ mod tests {
     #[test]
     fn a_known_count_bounds_what_is_read() {
         let mut asked = None;
-        let endless = |_: &Path, most: Option<u64>| {
-            asked = most;
-            Ok::<_, String>(vec![0; most.unwrap_or(0) as usize])
+        let endless = |_: &Path, wanted: Option<u64>| {
+            asked = wanted;
+            Ok::<_, String>(vec![0; enough(wanted.unwrap_or(0)) as usize])
         };
         let spec: BufferSpec = "f32[4]=@/dev/zero".parse().unwrap();
         let error = spec.contents(endless).unwrap_err();
         assert!(error.contains("bytes or more; 4 elements of f32 have 16"), "{error}");
-        assert_eq!(asked, Some(16 + npy::LONGEST_HEADER + 1));
+        assert_eq!(asked, Some(16));
     }
 
     #[test]

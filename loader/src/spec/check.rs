@@ -57,8 +57,10 @@ pub fn describe(arg: &Arg) -> String {
 pub fn types(kernel: &KernelMetadata) -> Vec<Option<String>> {
     let explicit: Vec<&Arg> = kernel.args.iter().filter(|arg| !arg.value_kind.is_hidden()).collect();
     let named = crate::names::parameters(kernel.name).filter(|types| types.len() == explicit.len());
-    let named =
-        named.map_or(vec![None; explicit.len()], |types| types.iter().map(|name| Some(as_opencl(name))).collect());
+    // A class of this name and the type are demangled to the same.
+    let is_class = |name: &str| name.trim_end_matches(['*', '&']) == "half" && kernel.name.contains("4half");
+    let plain = |name: &String| if is_class(name) { class(name) } else { as_opencl(name) };
+    let named = named.map_or(vec![None; explicit.len()], |types| types.iter().map(|name| Some(plain(name))).collect());
     explicit.iter().zip(named).map(|(arg, named)| arg.type_name.map(str::to_owned).or(named)).collect()
 }
 
@@ -228,7 +230,8 @@ fn is_alike(a: Element, b: Element) -> bool {
 /// A type of C++ under the name that OpenCL has for it. One that OpenCL has no name for keeps its own, with a word where it
 /// would be taken for OpenCL's: `float3` is a class there.
 fn as_opencl(name: &str) -> String {
-    let (pointee, star) = name.strip_suffix('*').map_or((name, ""), |pointee| (pointee, "*"));
+    let pointee = name.strip_suffix(['*', '&']).unwrap_or(name);
+    let star = &name[pointee.len()..];
     // clang's vectors, which OpenCL's are.
     let (scalar, count) = match pointee.strip_suffix(')').and_then(|rest| rest.split_once(" __vector(")) {
         Some((scalar, count)) if count.parse::<u32>().is_ok() => (scalar, count),
@@ -248,15 +251,21 @@ fn as_opencl(name: &str) -> String {
         "float" => "float",
         "double" => "double",
         "bool" => return name.to_owned(),
-        _ if opencl_type(pointee).is_some() => return format!("{pointee} (a class){star}"),
+        _ if opencl_type(pointee).is_some() => return class(name),
         _ => return name.to_owned(),
     };
     format!("{opencl}{count}{star}")
 }
 
-/// What `float*` or `uint4*` points to.
+/// A class of C++ that has the name of a type of OpenCL.
+fn class(name: &str) -> String {
+    let pointee = name.trim_end_matches(['*', '&']);
+    format!("{pointee} (a class){}", &name[pointee.len()..])
+}
+
+/// What `float*` or `uint4*` points to, or what a C++ reference refers to.
 fn pointee(arg: &Arg) -> Option<(Element, u32)> {
-    opencl_type(arg.type_name?.strip_suffix('*')?.trim_end())
+    opencl_type(arg.type_name?.strip_suffix(['*', '&'])?.trim_end())
 }
 
 /// `uint` or `float4`.
@@ -326,9 +335,14 @@ mod tests {
             ("HIP_vector_type<float, 3u>", "HIP_vector_type<float, 3u>"),
             ("std::pair<int, float>", "std::pair<int, float>"),
             ("void*", "void*"),
+            ("unsigned int&", "uint&"),
+            ("uchar&", "uchar (a class)&"),
         ] {
             assert_eq!(as_opencl(cpp), opencl);
         }
+        let integer = Arg { type_name: Some("int&"), ..Arg::new(ValueKind::GlobalBuffer, 0, 8) };
+        assert!(given(&integer, "f32[1]").is_err() && given(&integer, "ptr:0x1001").is_err());
+        assert_eq!(given(&integer, "i32[1]"), Ok(None));
         let class = as_opencl("float3*");
         let pointer = Arg { type_name: Some(&class), ..Arg::new(ValueKind::GlobalBuffer, 0, 8) };
         assert_eq!(given(&pointer, "ptr:0x1004"), Ok(Some(Value::Address(0x1004))), "it may be a structure of three");

@@ -19,7 +19,7 @@ mod compare;
 mod element;
 pub mod npy;
 
-pub use buffer::{BufferSpec, Contents, Direction, Init};
+pub use buffer::{BufferSpec, Contents, Direction, Init, enough};
 pub use check::{CheckError, check, describe, show, types};
 pub use compare::{Differences, Tolerance, compare};
 pub use element::Element;
