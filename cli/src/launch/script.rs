@@ -20,6 +20,7 @@ use loader::{Gpu, GpuOptions, Image, Services, Shape, names};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use trace::Tracer;
 
 /// A launch that fits its kernel.
 struct Planned<'c> {
@@ -59,72 +60,21 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
     let contents: Vec<Contents> =
         paths.iter().zip(&files).map(|(path, bytes)| run::open(path, bytes)).collect::<Result<_, _>>()?;
     let (tracer, faults) = run::tracer(args);
-    let mut device: Option<Arc<Device>> = None;
-    let mut codes = Vec::new();
-    for (index, (path, contents)) in paths.iter().zip(&contents).enumerate() {
-        let kernels: Vec<&str> = script
-            .launch
-            .iter()
-            .zip(&places)
-            .filter(|(_, place)| **place == index)
-            .map(|(launch, _)| launch.kernel.as_str())
-            .collect();
-        let has = |entry: &Entry| {
-            CodeObject::parse(&entry.data).is_ok_and(|code| kernels.iter().all(|name| names::find(&code, name).is_ok()))
-        };
-        let entry = match &device {
-            None => {
-                let (entry, opened) = choose(contents, path, args, &tracer, &has)?;
-                device = Some(opened);
-                entry
-            }
-            Some(device) => choose_on(device, contents, path, args, &has)?,
-        };
-        codes.push(run::parse(path, entry)?);
-    }
-    let Some(device) = device else { return Err(of_file(usage("it has no image"))) };
+    let (device, codes) = codes(&script, &paths, &places, &contents, args, &tracer)?;
     for (path, code) in paths.iter().zip(&codes) {
         run::tell(args, path, code, &device);
     }
 
-    // Types and names first, then contents, which may be large.
     let files = Files::of_script(base, input);
-    let mut specs = BTreeMap::new();
-    for (name, text) in &script.buffers {
-        let what = format!("buffer {name}");
-        let spec: BufferSpec = text.parse().map_err(|error| of_file(about(&what, usage(error))))?;
-        if name.parse::<ArgSpec>().is_ok() {
-            return Err(of_file(usage(format!("{what}: that name reads as an argument"))));
-        }
-        specs.insert(name.clone(), spec);
-    }
-    let mut known = specs.clone();
-    for (symbol, what) in script.define.iter().filter(|(_, what)| what.contains('[')) {
-        if let Ok(spec) = what.parse::<BufferSpec>()
-            && !specs.contains_key(what)
-        {
-            known.entry(symbol.clone()).or_insert(spec);
-        }
-    }
+    let specs = buffers(&script).map_err(of_file)?;
+    // Types and names first, then contents, which may be large.
     let mut planned = Vec::new();
+    let known = known(&script, &specs);
     for (index, (entered, image)) in script.launch.iter().zip(&places).enumerate() {
         let plan = plan(entered, *image, &codes[*image], &paths[*image], &known, &files);
         planned.push(plan.map_err(of_launch(index))?);
     }
-    let mut memory = Memory::new(files);
-    for (name, spec) in &specs {
-        memory.add(None, name.clone(), None, spec, &format!("buffer {name}")).map_err(of_file)?;
-    }
-    let all: Vec<&CodeObject> = codes.iter().collect();
-    for (symbol, what) in &script.define {
-        memory.define(&all, symbol, what).map_err(of_file)?;
-    }
-    for (which, to) in &script.dump {
-        memory.dump(which, to).map_err(of_file)?;
-    }
-    for (which, what) in &script.expect {
-        memory.expect(which, what).map_err(of_file)?;
-    }
+    let memory = memory(&script, &specs, &codes, files).map_err(of_file)?;
 
     let largest = planned.iter().map(|planned| planned.kernel.metadata.kernarg_segment_size).max().unwrap_or(0);
     let options = GpuOptions {
@@ -200,6 +150,86 @@ pub fn run(args: &Args, launch: &LaunchArgs, path: &Path) -> Result<u8, Failure>
     }
     let same = memory.finish(script.tolerance.unwrap_or_default())?;
     lost.map_or(Ok(if same { 0 } else { DIFFERS }), Err)
+}
+
+/// Opens the device that runs the first image, and takes the code object for it from each; where several would do, the one
+/// with the kernels that are launched.
+fn codes<'c>(
+    script: &Script,
+    paths: &[PathBuf],
+    places: &[usize],
+    contents: &'c [Contents],
+    args: &Args,
+    tracer: &Tracer,
+) -> Result<(Arc<Device>, Vec<CodeObject<'c>>), Failure> {
+    let mut device: Option<Arc<Device>> = None;
+    let mut codes = Vec::new();
+    for (index, (path, contents)) in paths.iter().zip(contents).enumerate() {
+        let launches = script.launch.iter().zip(places).filter(|(_, place)| **place == index);
+        let kernels: Vec<&str> = launches.map(|(launch, _)| launch.kernel.as_str()).collect();
+        let has = |entry: &Entry| {
+            CodeObject::parse(&entry.data).is_ok_and(|code| kernels.iter().all(|name| names::find(&code, name).is_ok()))
+        };
+        let entry = match &device {
+            None => {
+                let (entry, opened) = choose(contents, path, args, tracer, &has)?;
+                device = Some(opened);
+                entry
+            }
+            Some(device) => choose_on(device, contents, path, args, &has)?,
+        };
+        codes.push(run::parse(path, entry)?);
+    }
+    device.map(|device| (device, codes)).ok_or_else(|| usage("it has no image"))
+}
+
+/// The buffers that the file lists.
+fn buffers(script: &Script) -> Result<BTreeMap<String, BufferSpec>, Failure> {
+    let mut specs = BTreeMap::new();
+    for (name, text) in &script.buffers {
+        let what = format!("buffer {name}");
+        let spec: BufferSpec = text.parse().map_err(|error| about(&what, usage(error)))?;
+        if name.parse::<ArgSpec>().is_ok() {
+            return Err(usage(format!("{what}: that name reads as an argument")));
+        }
+        specs.insert(name.clone(), spec);
+    }
+    Ok(specs)
+}
+
+/// These and those of symbols, by the names that launches may use.
+fn known(script: &Script, specs: &BTreeMap<String, BufferSpec>) -> BTreeMap<String, BufferSpec> {
+    let mut known = specs.clone();
+    for (symbol, what) in script.define.iter().filter(|(_, what)| what.contains('[') && !specs.contains_key(what)) {
+        if let Ok(spec) = what.parse() {
+            known.entry(symbol.clone()).or_insert(spec);
+        }
+    }
+    known
+}
+
+/// Reads the contents of the buffers, and what becomes of them.
+fn memory(
+    script: &Script,
+    specs: &BTreeMap<String, BufferSpec>,
+    codes: &[CodeObject],
+    files: Files,
+) -> Result<Memory, Failure> {
+    let mut memory = Memory::new(files);
+    for (name, spec) in specs {
+        memory.add(None, name.clone(), None, spec, &format!("buffer {name}"))?;
+    }
+    let all: Vec<&CodeObject> = codes.iter().collect();
+    for (symbol, what) in &script.define {
+        memory.define(&all, symbol, what)?;
+    }
+    for (which, to) in &script.dump {
+        memory.dump(which, to)?;
+    }
+    for (which, what) in &script.expect {
+        memory.expect(which, what)?;
+    }
+    Ok(memory)
 }
 
 /// The images, each once, and which of them each launch runs. Two paths may lead to one file.
