@@ -235,7 +235,10 @@ fn a_timeout_says_what_it_waited_for() {
 }
 
 /// Parts of the report on a kernel that spins.
-const HANG: [&str; 7] = [
+const HANG: [&str; 9] = [
+    // The interrupt of _begin may come before the doorbell of _start or after it.
+    "completion event's age moved: no, it is ",
+    "so the packet was taken and its kernel has not ended: look at the waves",
     "queue 0: read_dispatch_id 1, write_dispatch_id 2, doorbell rung with 1",
     "oldest packet 1: header 0x1502 (kernel dispatch, barrier, acquire system, release system)",
     "work-group (1, 1, 1), grid (1, 1, 1)",
@@ -399,6 +402,14 @@ fn a_limit_of_ages() {
         Command::new(env!("CARGO_BIN_EXE_kfdrun")).args(["--device", "emu", "--timeout", "1.8e19"]).args(launch),
     );
     assert_ne!(output.status.code(), Some(101));
+}
+
+#[test]
+fn a_stack_that_is_too_small_is_a_memory_fault() {
+    for target in ["gfx90a", "gfx1100"] {
+        let said = status(&emulated(&["--stack-size", "256"], &image(&format!("stack.{target}")), &["1", "2"]), 139);
+        assert!(said.contains("256 bytes of stack") && said.contains("--stack-size"), "{target}: {said}");
+    }
 }
 
 #[test]

@@ -413,3 +413,23 @@ fn devices_and_standard_output_by_their_names() {
     std::fs::remove_file(&path).expect("the file goes");
     assert_eq!(text, [b"before\n", &[0; 64][..], format!("1:{}\n", " 0".repeat(64)).as_bytes()].concat());
 }
+
+#[test]
+fn a_dump_waits_for_a_reader_no_longer_than_the_run_may() {
+    let fifo = std::env::temp_dir().join(format!("kfdrun-dump-{}", std::process::id()));
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("a fifo");
+    let (dump, path) = (format!("1={}", fifo.display()), image("arguments.gfx90a"));
+    let fixed = ["launch", path.to_str().expect("a path of text"), "scale", "--groups", "1", "--group-size", "64"];
+    let arguments = ["--arg", "f32[4]=iota", "--arg", "f32[4]", "--arg", "2", "--arg", "4", "--dump", &dump];
+    let all = [&fixed[..], &arguments].concat();
+    let (_, stderr) = said(&kfdrun_for("0.5", &all), 124);
+    assert!(stderr.contains(fifo.to_str().expect("a path of text")) && stderr.contains("nobody read it"), "{stderr}");
+    let reader = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || std::fs::read(fifo)
+    });
+    said(&kfdrun_for("120", &all), 0);
+    let bytes = reader.join().expect("a thread").expect("it was written");
+    assert_eq!(bytes, [0f32, 2.0, 4.0, 6.0].map(f32::to_le_bytes).concat());
+    std::fs::remove_file(&fifo).expect("the fifo goes");
+}

@@ -33,11 +33,10 @@ fn a_kernel_library_is_not_a_program() {
     assert!(stderr.contains("_start") && stderr.contains("kfdrun launch"), "{stderr}");
 }
 
-/// An offload bundle (Clang documentation, "Bundled Binary File Layout") of images of a program.
-fn bundle(name: &str, targets: &[&str]) -> Vec<u8> {
-    let ids = targets.iter().map(|target| format!("hipv4-amdgcn-amd-amdhsa--{target}"));
-    let images = targets.iter().map(|target| std::fs::read(image(&format!("{name}.{target}"))).expect("an image"));
-    let entries: Vec<(String, Vec<u8>)> = ids.zip(images).collect();
+/// An offload bundle (Clang documentation, "Bundled Binary File Layout") of images by the targets they are for.
+fn bundle(images: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let id = |target: &str| format!("hipv4-amdgcn-amd-amdhsa--{target}");
+    let entries: Vec<(String, &[u8])> = images.iter().map(|(target, image)| (id(target), image.as_slice())).collect();
     let mut header = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
     header.extend((entries.len() as u64).to_le_bytes());
     let mut at = header.len() + entries.iter().map(|(id, _)| 24 + id.len()).sum::<usize>();
@@ -52,10 +51,29 @@ fn bundle(name: &str, targets: &[&str]) -> Vec<u8> {
     header
 }
 
+/// Where the process' XNACK mode can be switched, code that takes it as it is still goes first.
+#[test]
+fn code_for_the_xnack_mode_there_is_goes_first() {
+    let [on, off] = ["kernels-xnack", "kernels-noxnack"]
+        .map(|name| std::fs::read(image(&format!("{name}.gfx90a"))).expect("an image"));
+    let file = std::env::temp_dir().join(format!("kfdrun-xnack-{}.hipfb", std::process::id()));
+    for order in [[0, 1], [1, 0]] {
+        let entries = [("gfx90a:xnack+", on.clone()), ("gfx90a:xnack-", off.clone())];
+        std::fs::write(&file, bundle(&order.map(|index| entries[index].clone()))).expect("a file");
+        let path = file.to_str().expect("a path of text");
+        let options = ["-v", "launch", path, "persist", "--groups", "1", "--group-size", "1", "--arg", "u32[1]"];
+        let (_, stderr) = said(&kfdrun(&options), 0);
+        assert!(stderr.contains("for gfx90a:xnack-,"), "{stderr}");
+    }
+    std::fs::remove_file(&file).expect("the file goes");
+}
+
 #[test]
 fn bundles_run_on_the_device_there_is() {
     let file = std::env::temp_dir().join(format!("kfdrun-bundle-{}.hipfb", std::process::id()));
-    std::fs::write(&file, bundle("sum", &["gfx900", "gfx90a", "gfx1100"])).expect("a file");
+    let images = ["gfx900", "gfx90a", "gfx1100"]
+        .map(|target| (target, std::fs::read(image(&format!("sum.{target}"))).expect("an image")));
+    std::fs::write(&file, bundle(&images)).expect("a file");
     let path = file.to_str().expect("a path of text");
     for (device, entry, target) in [
         ("emu:gfx90a", None, "gfx90a"),

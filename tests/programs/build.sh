@@ -50,6 +50,7 @@ for version in 4 5; do
 done
 build kernels gfx11-generic kernels.c
 clang-22 "${flags[@]}" -mcpu=gfx90a:xnack+ kernels.c -o "$out/kernels-xnack.gfx90a"
+clang-22 "${flags[@]}" -mcpu=gfx90a:xnack- kernels.c -o "$out/kernels-noxnack.gfx90a"
 clang-22 "${flags[@]}" -mcpu=gfx1100 -mwavefrontsize64 groups.c start.c -o "$out/groups-wave64.gfx1100"
 # OpenCL C and HIP, without their libraries. Formats of printf are taken out of the code before link-time optimisation.
 opencl=(-fno-lto -fhosted -x cl -cl-std=CL2.0 -Xclang -finclude-default-header)
