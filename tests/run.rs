@@ -22,6 +22,13 @@ fn emulated(options: &[&str], image: &Path, arguments: &[&str]) -> Output {
     kfdrun(&[&["--device", "emu", "--timeout", "120"], options].concat(), image, arguments)
 }
 
+/// A run that the test watches: nothing to read for it, and both its outputs in pipes.
+fn started(options: &[&str], name: &str) -> std::process::Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kfdrun"));
+    command.args(["--device", "emu"]).args(options).arg(image(name));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("kfdrun starts")
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -253,14 +260,7 @@ fn sigquit_has_the_wait_tell_and_goes_on() {
     use nix::sys::signal::{Signal, kill};
     use std::io::{BufRead, BufReader, Read};
     // The run's own limit bounds all that is waited for here.
-    let mut child = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-        .args(["--device", "emu", "--timeout", "60"])
-        .arg(image("spin.gfx1100"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("kfdrun starts");
+    let mut child = started(&["--timeout", "60"], "spin.gfx1100");
     let pid = nix::unistd::Pid::from_raw(child.id() as i32);
     // The handler is set before the machine starts; until then SIGQUIT would end the process, so wait for the waves.
     let tasks = format!("/proc/{pid}/task");
@@ -296,14 +296,7 @@ fn sigquit_has_the_wait_tell_and_goes_on() {
 #[test]
 fn a_program_whose_reader_has_gone_ends() {
     use std::io::Read;
-    let mut child = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-        .args(["--device", "emu", "--timeout", "300", "--blocks", "4096", "--threads", "64"])
-        .arg(image("hello.gfx90a"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("kfdrun starts");
+    let mut child = started(&["--timeout", "300", "--blocks", "4096", "--threads", "64"], "hello.gfx90a");
     let mut word = [0; 5];
     child.stdout.take().expect("piped").read_exact(&mut word).expect("it prints");
     assert_eq!(&word, b"Hello");
@@ -316,14 +309,7 @@ fn output_that_is_not_read_holds_up_no_limit() {
     use nix::sys::signal::{Signal, kill};
     use std::os::fd::AsRawFd;
     for (limit, signal, expected) in [("1", None, 124), ("300", Some(Signal::SIGINT), 130)] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kfdrun"))
-            .args(["--device", "emu", "--timeout", limit, "--blocks", "4096", "--threads", "64"])
-            .arg(image("hello.gfx90a"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("kfdrun starts");
+        let mut child = started(&["--timeout", limit, "--blocks", "4096", "--threads", "64"], "hello.gfx90a");
         let unread = child.stdout.take();
         if let Some(signal) = signal {
             let pid = nix::unistd::Pid::from_raw(child.id() as i32);

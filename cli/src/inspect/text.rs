@@ -3,7 +3,8 @@
 use super::{kind, undefined};
 use elf::container::{Contents, Entry};
 use elf::{CodeObject, Kernel, KernelKind};
-use loader::{names, spec};
+use loader::names;
+use loader::spec::{self, Numbered};
 use std::fmt::Write;
 
 pub fn whole(name: &str, bytes: usize, contents: &Contents, entries: &[(usize, &Entry)]) -> String {
@@ -95,12 +96,10 @@ fn kernel(out: &mut String, code: &CodeObject, kernel: &Kernel) -> std::fmt::Res
         if kernel.uses_dynamic_stack() { " or more (dynamic stack)" } else { "" }
     )?;
     writeln!(out, "    kernarg segment of {} bytes:", metadata.kernarg_segment_size)?;
-    let mut types = spec::types(metadata).into_iter().enumerate();
-    for arg in &metadata.args {
+    for Numbered { arg, number, type_name } in spec::numbered(metadata) {
         let (offset, size, kind) = (arg.offset, arg.size, arg.value_kind.name());
-        let explicit = types.by_ref().take(usize::from(!arg.value_kind.is_hidden())).next();
-        let (number, name) = explicit.map_or((String::new(), None), |(n, name)| (format!("argument {n}: "), name));
-        let words: Vec<&str> = name.as_deref().into_iter().chain(arg.name).collect();
+        let number = number.map_or(String::new(), |number| format!("argument {number}: "));
+        let words: Vec<&str> = type_name.as_deref().into_iter().chain(arg.name).collect();
         let words = if words.is_empty() { String::new() } else { format!(", {}", words.join(" ")) };
         writeln!(out, "      {offset:#05x} {size:>3}  {number}{kind}{words}")?;
     }

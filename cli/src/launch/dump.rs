@@ -4,7 +4,7 @@ use super::usage;
 use crate::exit::{ENVIRONMENT, Failure, TIMEOUT};
 use crate::output::{Patient, open_to_write, print};
 use loader::spec::{Element, npy};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{BufWriter, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 /// A file, or text on stdout.
 pub struct Dump {
     to: To,
+    /// Device and inode of a file or a FIFO, which no other dump may have.
+    id: Option<(u64, u64)>,
     /// Of a file, once its contents come.
     writer: Option<BufWriter<Box<dyn Write>>>,
 }
@@ -20,17 +22,21 @@ pub struct Dump {
 enum To {
     Stdout,
     /// A regular file that is open, and whether it is new; it is emptied when its contents come.
-    File(PathBuf, Option<File>, bool),
+    File(PathBuf, File, bool),
     /// Another name of standard output, which is written behind what is there.
     Descriptor(PathBuf, File),
     /// A pipe or a device, which is opened when its contents come.
     Other(PathBuf),
 }
 
+fn id(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
 impl Dump {
     /// Text on stdout.
     pub fn stdout() -> Dump {
-        Dump { to: To::Stdout, writer: None }
+        Dump { to: To::Stdout, id: None, writer: None }
     }
 
     /// Opens the file at `path`, which was written as `text`. What it has stays until the dump is written.
@@ -39,48 +45,34 @@ impl Dump {
             return Ok(Dump::stdout());
         }
         let fail = |error: std::io::Error| Failure::new(ENVIRONMENT, format!("{}: {error}", path.display()));
-        let mut is_new = false;
-        let is_special = match std::fs::metadata(path) {
+        // A link that leads to nothing yet is not there either.
+        let there = match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(usage(format!("{}: is a directory, a file is needed", path.display())));
             }
-            Ok(metadata) => !metadata.is_file(),
-            // A link that leads to nothing yet, too.
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                is_new = true;
-                false
-            }
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(fail(error)),
         };
-        let id = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
-        let there = std::fs::metadata(path).ok().map(|metadata| id(&metadata));
         let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
-        let stdout_id = stdout.as_ref().ok().and_then(|file| file.metadata().ok()).map(|metadata| id(&metadata));
-        // As /dev/stdout is: what was written there stays.
-        if let (Ok(stdout), true) = (stdout, there.is_some() && there == stdout_id) {
-            return Ok(Dump { to: To::Descriptor(path.to_owned(), stdout), writer: None });
+        if let (Some(there), Ok(stdout)) = (&there, stdout)
+            && stdout.metadata().is_ok_and(|metadata| id(&metadata) == id(there))
+        {
+            return Ok(Dump { to: To::Descriptor(path.to_owned(), stdout), id: None, writer: None });
         }
-        if is_special {
-            let is_fifo = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo());
-            let is_same = |other: &&Dump| match &other.to {
-                To::Other(other) => std::fs::metadata(other).ok().map(|metadata| id(&metadata)) == there,
-                _ => false,
-            };
-            if is_fifo && others.iter().any(is_same) {
-                return Err(usage(format!("{}: another dump goes to that FIFO already", path.display())));
+        let (to, metadata) = match there {
+            Some(there) if !there.is_file() => (To::Other(path.to_owned()), there),
+            there => {
+                let file = File::options().write(true).create(true).truncate(false).open(path).map_err(fail)?;
+                let metadata = file.metadata().map_err(fail)?;
+                (To::File(path.to_owned(), file, there.is_none()), metadata)
             }
-            return Ok(Dump { to: To::Other(path.to_owned()), writer: None });
-        }
-        let file = File::options().write(true).create(true).truncate(false).open(path).map_err(fail)?;
-        let own = file.metadata().map(|metadata| id(&metadata)).map_err(fail)?;
-        let same = others.iter().any(|other| match &other.to {
-            To::File(_, Some(file), _) => file.metadata().is_ok_and(|metadata| id(&metadata) == own),
-            _ => false,
-        });
-        if same {
+        };
+        let own = (metadata.is_file() || metadata.file_type().is_fifo()).then(|| id(&metadata));
+        if own.is_some() && others.iter().any(|other| other.id == own) {
             return Err(usage(format!("{}: another dump goes to that file already", path.display())));
         }
-        Ok(Dump { to: To::File(path.to_owned(), Some(file), is_new), writer: None })
+        Ok(Dump { to, id: own, writer: None })
     }
 
     /// Whether it is text on stdout.
@@ -97,7 +89,7 @@ impl Dump {
         let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
         let head = if is_npy { npy::header(element, count) } else { Vec::new() };
         let file: std::io::Result<Box<dyn Write>> = match &mut self.to {
-            To::File(_, Some(file), is_new) => {
+            To::File(_, file, is_new) => {
                 *is_new = false;
                 file.set_len(0).and_then(|()| file.try_clone()).map(|file| Box::new(file) as Box<dyn Write>)
             }

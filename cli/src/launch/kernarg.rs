@@ -1,7 +1,8 @@
 //! The kernel argument segment for people.
 
 use elf::{Arg, KernelMetadata, ValueKind};
-use loader::{Kernarg, spec};
+use loader::Kernarg;
+use loader::spec::{self, Numbered};
 
 /// Each argument with its place, its bytes and what they are. Bytes that belong to no argument are left out; they are 0.
 pub fn annotated(kernel: &KernelMetadata, segment: &Kernarg) -> String {
@@ -11,17 +12,14 @@ pub fn annotated(kernel: &KernelMetadata, segment: &Kernarg) -> String {
         segment.bytes.len(),
         segment.group_segment_size
     );
-    let mut types = spec::types(kernel).into_iter().enumerate();
-    for arg in &kernel.args {
+    for Numbered { arg, number, type_name } in spec::numbered(kernel) {
         let end = (arg.offset as usize).saturating_add(arg.size as usize);
         let bytes = segment.bytes.get(arg.offset as usize..end).unwrap_or_default();
         let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut what = arg.value_kind.name().to_owned();
-        let mut type_name = None;
-        if let Some((index, name)) = types.by_ref().take(usize::from(!arg.value_kind.is_hidden())).next() {
-            type_name = name;
+        if let Some(number) = number {
             let words: Vec<&str> = type_name.as_deref().into_iter().chain(arg.name).collect();
-            what = format!("argument {index}: {what} {}", words.join(" "));
+            what = format!("argument {number}: {what} {}", words.join(" "));
         }
         let line = format!("  {:#06x} {:>4}  {:<24} {}", arg.offset, arg.size, hex.join(" "), what.trim_end());
         text.push_str(&line);

@@ -262,6 +262,8 @@ impl Device {
         let mut word = [0; 8];
         word[..mode.len()].copy_from_slice(mode.as_bytes());
         self.send(0, 1, |_| [u64::from_le_bytes(word), 0, 0, 0, 0, 0, 0, 0]);
+        // A pipe is opened beside other calls.
+        self.wait_for(0);
         self.receive(0, 0)[0]
     }
 
@@ -421,23 +423,23 @@ fn a_read_that_waits_keeps_no_other_call_waiting() {
     );
 }
 
+/// A FIFO and its reader, which writes too: opening it waits for nobody.
+fn fifo(path: &std::path::Path) -> std::fs::File {
+    let name = files::c_string(path.as_os_str().as_encoded_bytes()).unwrap();
+    // SAFETY: a NUL-terminated string.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    std::fs::File::options().read(true).write(true).open(path).unwrap()
+}
+
 /// A pipe that nobody reads holds up the call that writes to it, whatever that is, and no other.
 #[test]
 fn a_write_that_waits_keeps_no_other_call_waiting() {
     use std::io::Read;
     use std::os::fd::AsRawFd;
     let path = std::env::temp_dir().join(format!("kfdrun-fifo-{}", std::process::id()));
-    let name = files::c_string(path.as_os_str().as_encoded_bytes()).unwrap();
-    // SAFETY: a NUL-terminated string.
-    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
-    // Read and write: opening it waits for nobody.
-    let mut reader = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+    let mut reader = fifo(&path);
     let mut device = Device::new(Abi::Llvm19, 32);
-    device.open(0, 1, 0x6300_0008);
-    device.send_text(0, 1, format!("{}\0", path.display()).as_bytes());
-    device.send(0, 1, |_| [u64::from(b'w'); 8]);
-    device.wait_for(0);
-    let file = device.receive(0, 0)[0];
+    let file = device.open_file(path.to_str().unwrap(), "w");
     std::fs::remove_file(&path).unwrap();
     // More than a pipe holds, in whole blocks of the stream's buffer, which keeps nothing then.
     let text = vec![b'x'; 24 * 4096];
@@ -478,17 +480,10 @@ fn the_last_writes_to_files_wait_for_no_pipe() {
     let folder = std::env::temp_dir().join(format!("kfdrun-last-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let (pipe, log) = (folder.join("pipe"), folder.join("log"));
-    let name = files::c_string(pipe.as_os_str().as_encoded_bytes()).unwrap();
-    // SAFETY: a NUL-terminated string.
-    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
-    let mut reader = std::fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    let mut reader = fifo(&pipe);
     std::io::Write::write_all(&mut reader, &[0; 65536]).unwrap();
     let mut device = Device::new(Abi::Llvm19, 32);
-    device.open(0, 1, 0x6300_0008);
-    device.send_text(0, 1, format!("{}\0", pipe.display()).as_bytes());
-    device.send(0, 1, |_| [u64::from(b'w'); 8]);
-    device.wait_for(0);
-    let stuck = device.receive(0, 0)[0];
+    let stuck = device.open_file(pipe.to_str().unwrap(), "w");
     let kept: Vec<u64> = (0..8).map(|n| device.open_file(&format!("{}{n}", log.display()), "w")).collect();
     for file in [&[stuck], &kept[..]].concat() {
         device.open(0, 1, 0x6300_0004);

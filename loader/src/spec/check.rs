@@ -64,6 +64,28 @@ pub fn types(kernel: &KernelMetadata) -> Vec<Option<String>> {
     explicit.iter().zip(named).map(|(arg, named)| arg.type_name.map(str::to_owned).or(named)).collect()
 }
 
+/// An argument of a kernel.
+#[derive(Clone, Debug)]
+pub struct Numbered<'k, 'a> {
+    /// As the metadata has it.
+    pub arg: &'k Arg<'a>,
+    /// Number among the explicit arguments; none of a hidden one.
+    pub number: Option<usize>,
+    /// Type, as [`types`] has it.
+    pub type_name: Option<String>,
+}
+
+/// All arguments of a kernel, in order.
+pub fn numbered<'k, 'a>(kernel: &'k KernelMetadata<'a>) -> Vec<Numbered<'k, 'a>> {
+    let mut types = types(kernel).into_iter().enumerate();
+    let of = |arg: &'k Arg<'a>| {
+        let explicit = if arg.value_kind.is_hidden() { None } else { types.next() };
+        let (number, type_name) = explicit.map_or((None, None), |(number, type_name)| (Some(number), type_name));
+        Numbered { arg, number, type_name }
+    };
+    kernel.args.iter().map(of).collect()
+}
+
 /// The bytes of a by-value argument as its type has them: `1.5`, `1 2 3`; none when the type says nothing.
 pub fn show(type_name: &str, bytes: &[u8]) -> Option<String> {
     if type_name == "bool" {
@@ -366,21 +388,10 @@ mod tests {
         ] {
             assert!(given(&of(size, name), text).unwrap_err().contains(words), "{name} {text}");
         }
-        for (element, other) in [("f16", "bf16"), ("bf16", "f16"), ("f32", "i32")] {
-            let float = Element::from_name(element).unwrap().opencl();
-            let pointer = arg(
-                ValueKind::GlobalBuffer,
-                8,
-                Some(if float == "half" {
-                    "half*"
-                } else if float == "__bf16" {
-                    "__bf16*"
-                } else {
-                    "float*"
-                }),
-            );
+        for (name, element, other) in [("half*", "f16", "bf16"), ("__bf16*", "bf16", "f16"), ("float*", "f32", "i32")] {
+            let pointer = arg(ValueKind::GlobalBuffer, 8, Some(name));
             assert_eq!(given(&pointer, &format!("{element}[1]")), Ok(None));
-            assert!(given(&pointer, &format!("{other}[1]")).is_err(), "{element} {other}");
+            assert!(given(&pointer, &format!("{other}[1]")).is_err(), "{name} {other}");
         }
         for text in ["true", "1", "u8:1", "hex:01"] {
             assert_eq!(given(&of(1, "bool"), text), Ok(Some(Value::Bytes(vec![1]))), "{text}");

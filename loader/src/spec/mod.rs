@@ -20,7 +20,7 @@ mod element;
 pub mod npy;
 
 pub use buffer::{BufferSpec, Contents, Direction, Init, enough};
-pub use check::{CheckError, check, describe, show, types};
+pub use check::{CheckError, Numbered, check, describe, numbered, show, types};
 pub use compare::{Differences, Tolerance, compare};
 pub use element::Element;
 
