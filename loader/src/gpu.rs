@@ -338,7 +338,7 @@ impl Gpu {
             return fail("the grid", value, format!("it must be a multiple of the work-group's {}", shape.group[axis]));
         }
         let most = kernel.metadata.max_num_workgroups;
-        let groups: [u32; 3] = std::array::from_fn(|axis| shape.grid[axis].div_ceil(shape.group[axis].max(1)));
+        let groups: [u32; 3] = std::array::from_fn(|axis| shape.grid[axis].div_ceil(shape.group[axis]));
         if let Some((axis, most)) =
             (0..3).find_map(|axis| Some((axis, most[axis].filter(|most| groups[axis] > *most)?)))
         {
